@@ -1,0 +1,45 @@
+# Two commands do everything on a fresh machine with Python 3.11+ and make:
+#   make demo   private labels from a built-in ensemble
+#   make test   lint, types, import contracts and all tests
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test check format bench clean
+
+demo: $(VENV)/installed
+	$(BIN)/mapl demo
+
+test: check
+	$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell
+
+format: $(VENV)/installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed-test
+	$(BIN)/pip install --quiet -e '.[plots]'
+	$(BIN)/python benchmarks/aggregate.py
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "mapl needs Python 3.11 to 3.13; $(PYTHON) is $$($(PYTHON) --version). Try: make $(MAKECMDGOALS) PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet -e .
+	@touch $@
+
+$(VENV)/installed-test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet -e '.[test]'
+	@touch $@ $(VENV)/installed
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache mapl-demo

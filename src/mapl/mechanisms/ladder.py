@@ -1,0 +1,218 @@
+"""The ladder: answer with a probability that climbs with the distance to instability."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from flint import arb, ctx, fmpq
+
+from mapl.accounting import ORDERS, Loss, capacity
+from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
+from mapl.mechanisms.mechanism import Parameters, PricedByLoss, Task, until_nth
+from mapl.mechanisms.rungs import (
+    LAST_ABSTENTION,
+    MOST_RUNGS,
+    SLACKS,
+    Floats,
+    LogChance,
+    Rungs,
+    certified,
+    lowest_step,
+    price_at,
+    to_numerators,
+)
+from mapl.noise import ONE, Coins
+from mapl.types import ABSTAIN, Budget, Outcome, Stable, State, positive_integer
+
+FAILURE_SHARES = (0.02, 0.05, 0.1, 0.2)
+GOAL = 0.01
+"""Ladders are designed for the shortest distance at which they abstain with this probability."""
+
+
+@dataclass(frozen=True)
+class Ladder(PricedByLoss):
+    """Publish the exact winner with probability ``rungs.at(distance)``, abstain otherwise, halt at the limit.
+
+    Parameters
+    ----------
+    rungs
+        Pass probability for each distance to instability, exact numerators over 2**62.
+    max_abstentions
+        T: the run halts right after the T-th abstention. Answers are unlimited and free.
+    order, price
+        The Renyi order a that the table was built for and the log-moment c that an abstention costs there.
+
+    Notes
+    -----
+    *Guarantee.* (epsilon, delta)-differential privacy for any number of adaptively chosen questions.
+    Adjacency: one teacher changes its votes arbitrarily (or one teacher is added or removed); unit: one
+    teacher, hence every record of its shard. Theorem 2 of docs/proofs/ladder.md.
+    """
+
+    rungs: Rungs
+    max_abstentions: int
+    order: float
+    price: float
+
+    name: ClassVar[str] = "ladder"
+
+    @classmethod
+    def for_task(cls, task: Task, *, max_abstentions: int, order: float | None = None) -> Self:
+        """Build and certify the ladder that needs the least distance for a 99% pass within the budget."""
+        positive_integer(max_abstentions=max_abstentions)
+        longest = longest_table(task.n_teachers)
+        orders = None if order is None else np.array([order])
+        found = design(task.budget, max_abstentions, longest, orders=orders)
+        for slack in SLACKS:
+            ladder = cls(build(found, longest, slack), max_abstentions, found.order, found.price)
+            if ladder.certify(task.budget):
+                return ladder
+        raise GuaranteeBroken("No rounding of this ladder passed its exact certificate; nothing was released.")
+
+    def certify(self, budget: Budget, *, also_per_abstention: float = 0.0) -> bool:
+        """Verify every hypothesis of Theorem 2 from the integers, in ball arithmetic."""
+        with ctx.workprec(160):
+            failing = arb(fmpq(int(self.rungs.numerators[0]) * self.max_abstentions, ONE))
+            a, rest = arb(self.order), arb(budget.delta) - failing
+            if not rest > 0:
+                return False
+            room = (a - 1) * arb(budget.epsilon) + rest.log() + a.log() - (a - 1) * (1 - 1 / a).log()
+            if not self.max_abstentions * (arb(self.price) + arb(also_per_abstention)) <= room:
+                return False
+        steps = [(d, d + 1) for d in range(len(self.rungs) - 1)]
+        return certified(self.rungs.numerators, steps + [(j, i) for i, j in steps], self.order, self.price)
+
+    @property
+    def parameters(self) -> Parameters:
+        return {
+            "max_abstentions": self.max_abstentions,
+            "order": self.order,
+            "price_per_abstention": self.price,
+            "rungs": len(self.rungs),
+        }
+
+    def start(self, coins: Coins) -> State:
+        return State()
+
+    def release(self, state: State, block: Stable, coins: Coins) -> Outcome:
+        passes = coins.flip(self.rungs.at(block.distances))
+        left = self.max_abstentions - state.abstained
+        asked = until_nth(~passes, left) if left > 0 and not state.halted else 0
+        passes = passes[:asked]
+        labels = np.where(passes, block.values[:asked], np.int32(ABSTAIN))
+        answered = int(np.count_nonzero(passes))
+        abstained = asked - answered
+        return Outcome(labels, state.after(answered, abstained, halted=abstained >= left))
+
+    @cached_property
+    def per_abstention(self) -> Loss:
+        """The loss of one abstention at every order where the table has a finite price."""
+        prices = {a: price_at(self.rungs, a) for a in ORDERS}
+        prices[self.order] = self.price
+        return Loss.of({a: c / (a - 1) for a, c in prices.items()})
+
+    @property
+    def failure(self) -> Loss:
+        """The once-only delta: the chance that a question whose winner differs is ever answered."""
+        delta = int(self.rungs.numerators[0]) * self.max_abstentions / ONE * (1 + 1e-15)
+        return Loss.of(dict.fromkeys((*ORDERS, self.order), 0.0), delta)
+
+    @property
+    def total(self) -> Loss:
+        return self.per_abstention * self.max_abstentions + self.failure
+
+    def spent(self, state: State) -> Loss:
+        return self.per_abstention * state.abstained + self.failure
+
+    def required_distance(self, probability: float) -> int | None:
+        return self.rungs.distance_for(probability)
+
+    def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
+        return float(self.rungs.at(np.array([n_teachers // 2]))[0]) / ONE
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What fixes a ladder before rounding: the order, the price of an abstention and the first pass probability."""
+
+    order: float
+    price: float
+    first: float
+
+
+def longest_table(n_teachers: int) -> int:
+    """Return how many rungs K teachers can reach; a table cut there holds its last value, which is always sound."""
+    return min(n_teachers // 2 + 1, MOST_RUNGS)
+
+
+def usual_orders(budget: Budget, low: float = 0.7, high: float = 1.7) -> Floats:
+    """Return the Renyi orders among which the best one for this budget has always been found."""
+    return 1 + math.log(1 / budget.delta) / budget.epsilon * np.linspace(low, high, 24)
+
+
+def design(
+    budget: Budget,
+    max_abstentions: int,
+    longest: int,
+    *,
+    orders: Floats | None = None,
+    also_per_abstention: Callable[[float], float] = lambda order: 0.0,
+) -> Design:
+    """Race candidate ladders upwards; the first to reach a 99% pass wins.
+
+    Every candidate is a valid design, so the search can be coarse without being unsafe.
+    """
+    if budget.delta == 0:
+        raise InvalidParameter("delta is 0; this mechanism needs a positive delta, for example 1e-6.")
+    candidates = []
+    for order in usual_orders(budget) if orders is None else orders:
+        for share in FAILURE_SHARES:
+            room = capacity(budget.epsilon, budget.delta * (1 - share), float(order))
+            price = room / max_abstentions - also_per_abstention(float(order))
+            if price > 1e-9:
+                candidates.append(Design(float(order), price, share * budget.delta / max_abstentions))
+    if not candidates:
+        raise CannotCalibrate(
+            f"epsilon {budget.epsilon:g} and delta {budget.delta:g} cannot pay for {max_abstentions} abstentions "
+            "at any order; lower max_abstentions or raise the budget."
+        )
+    winner = _race(candidates, longest)
+    if orders is not None:
+        return winner
+    step = math.log(1 / budget.delta) / budget.epsilon / 23
+    nearby = np.linspace(winner.order - 0.8 * step, winner.order + 0.8 * step, 9).clip(1.01)
+    closer = design(
+        budget, max_abstentions, longest, orders=nearby, also_per_abstention=also_per_abstention
+    )
+    return _race([winner, closer], longest)
+
+
+def _race(candidates: list[Design], longest: int) -> Design:
+    order, price, first = (np.array([getattr(d, f) for d in candidates]) for f in ("order", "price", "first"))
+    final = climb(order, price, first, longest, GOAL)[-1]
+    return candidates[int(np.argmin(final.abstaining))]
+
+
+def build(found: Design, longest: int, slack: float) -> Rungs:
+    """Build one greedy table and round it down to integers; a slack in the price pays for the rounding."""
+    order, price, first = (np.array([v]) for v in (found.order, found.price * (1 - slack), found.first))
+    rungs = climb(order, price, first, longest, LAST_ABSTENTION)
+    return Rungs(to_numerators((r.passing[0] for r in rungs), (r.abstaining[0] for r in rungs)))
+
+
+def climb(order: Floats, price: Floats, first: Floats, longest: int, goal: float) -> list[LogChance]:
+    """Build candidate tables side by side until one of them abstains with probability `goal` or less."""
+    rungs = [LogChance.of_passing(np.log(first))]
+    guess = LogChance.of_passing(rungs[0].passing * (order - 1) / order)
+    while rungs[-1].abstaining.min() > math.log(goal) and len(rungs) < longest:
+        rungs.append(lowest_step(rungs[-1], order, price, guess))
+        before, last = rungs[-2], rungs[-1]
+        ramp = LogChance.of_passing(np.minimum(2 * last.passing - before.passing, -1e-12))
+        tail = LogChance.of_abstaining(np.minimum(2 * last.abstaining - before.abstaining, -1e-12))
+        guess = ramp.where(last.abstaining > -math.log(2), tail)
+    return rungs
