@@ -35,7 +35,9 @@ class PricedOutcomes:
     def __post_init__(self) -> None:
         for name, price in self.prices.items():
             if not (price >= 0 and isfinite(price)):
-                raise InvalidParameter(f"The price of outcome {name!r} is {price}; it must be finite and at least 0.")
+                raise InvalidParameter(
+                    f"The price of outcome {name!r} is {price}; it must be finite and at least 0."
+                )
 
     def total(self, counts: Mapping[str, int]) -> Fraction:
         """Return the exact sum of the prices of the counted outcomes."""

@@ -35,11 +35,13 @@ class Loss:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.delta:
+        if not self.delta >= 0:
             raise InvalidParameter(f"A loss has a delta of at least 0; got {self.delta}.")
         for order, value in self.divergences:
             if not (order > 1 and value >= 0):
-                raise InvalidParameter(f"A loss names orders above 1 and divergences of at least 0; got {order}, {value}.")
+                raise InvalidParameter(
+                    f"A loss names orders above 1 and divergences of at least 0; got {order}, {value}."
+                )
 
     @classmethod
     def of(cls, divergences: Mapping[float, float], delta: float = 0.0) -> Self:
@@ -47,7 +49,9 @@ class Loss:
         return cls(tuple(sorted((a, r) for a, r in divergences.items() if math.isfinite(r))), delta)
 
     @classmethod
-    def curve(cls, divergence: Callable[[float], float], orders: Iterable[float] = ORDERS, delta: float = 0.0) -> Self:
+    def curve(
+        cls, divergence: Callable[[float], float], orders: Iterable[float] = ORDERS, delta: float = 0.0
+    ) -> Self:
         """Make a loss by evaluating a divergence on a grid of orders."""
         return cls.of({a: divergence(a) for a in orders}, delta)
 
@@ -99,9 +103,7 @@ class Loss:
         if not any(r > 0 for _, r in self.divergences):
             return 0.0
         rest = delta - self.delta
-        return min(
-            r if math.isinf(a) else epsilon_of_moment((a - 1) * r, rest, a) for a, r in self.divergences
-        )
+        return min(r if math.isinf(a) else epsilon_of_moment((a - 1) * r, rest, a) for a, r in self.divergences)
 
     def best_order(self, delta: float) -> float:
         """Return the order whose conversion `epsilon` reports."""
@@ -113,7 +115,7 @@ def _randomised_response(epsilon: float, order: float) -> float:
     if epsilon * order > 500:
         return epsilon
     # (e^(a eps) + e^((1-a) eps)) / (1 + e^eps), written so that small epsilon keeps its digits.
-    excess = (
-        math.expm1(order * epsilon) + math.expm1((1 - order) * epsilon) - math.expm1(epsilon)
-    ) / (1 + math.exp(epsilon))
+    excess = (math.expm1(order * epsilon) + math.expm1((1 - order) * epsilon) - math.expm1(epsilon)) / (
+        1 + math.exp(epsilon)
+    )
     return min(epsilon, math.log1p(max(excess, 0.0)) / (order - 1) * (1 + 1e-12) + 1e-18)

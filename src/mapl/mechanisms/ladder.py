@@ -13,7 +13,7 @@ from flint import arb, ctx, fmpq
 
 from mapl.accounting import ORDERS, Loss, capacity
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
-from mapl.mechanisms.mechanism import Parameters, PricedByLoss, Task, until_nth
+from mapl.mechanisms.mechanism import Parameters, PricedByLoss, Task, by_label, until_nth
 from mapl.mechanisms.rungs import (
     LAST_ABSTENTION,
     MOST_RUNGS,
@@ -27,7 +27,7 @@ from mapl.mechanisms.rungs import (
     to_numerators,
 )
 from mapl.noise import ONE, Coins
-from mapl.types import ABSTAIN, Budget, Outcome, Stable, State, positive_integer
+from mapl.types import ABSTAIN, Budget, Outcome, Stable, State, Tallies, positive_integer
 
 FAILURE_SHARES = (0.02, 0.05, 0.1, 0.2)
 GOAL = 0.01
@@ -109,6 +109,9 @@ class Ladder(PricedByLoss):
         abstained = asked - answered
         return Outcome(labels, state.after(answered, abstained, halted=abstained >= left))
 
+    def chances(self, block: Tallies, state: State) -> Floats:
+        return by_label(block.values, self.rungs.at(block.distances) / ONE, block.n_classes)
+
     @cached_property
     def per_abstention(self) -> Loss:
         """The loss of one abstention at every order where the table has a finite price."""
@@ -186,9 +189,7 @@ def design(
         return winner
     step = math.log(1 / budget.delta) / budget.epsilon / 23
     nearby = np.linspace(winner.order - 0.8 * step, winner.order + 0.8 * step, 9).clip(1.01)
-    closer = design(
-        budget, max_abstentions, longest, orders=nearby, also_per_abstention=also_per_abstention
-    )
+    closer = design(budget, max_abstentions, longest, orders=nearby, also_per_abstention=also_per_abstention)
     return _race([winner, closer], longest)
 
 

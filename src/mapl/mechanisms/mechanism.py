@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapl.accounting import Loss
 from mapl.errors import InvalidParameter
 from mapl.noise import Coins
-from mapl.types import Budget, Flags, Outcome, State, positive_integer
+from mapl.types import Budget, Flags, Labels, Outcome, State, positive_integer
 
+Floats = NDArray[np.float64]
 Parameters = Mapping[str, int | float | str | bool]
 Block = TypeVar("Block", contravariant=True)
 
@@ -57,6 +59,13 @@ class Mechanism(Protocol[Block]):
     def epsilon(self, loss_of: State | None, delta: float) -> float:
         """Return epsilon at `delta` of a state, or of the whole run if None, by the best sound accounting."""
 
+    def chances(self, block: Block, state: State) -> Floats:
+        """Return the exact law of each question's outcome as the next one asked in this state.
+
+        One row per question; the columns are the C labels and abstaining, followed, for a mechanism with
+        a second stage, by the C labels given as fallback. Computed from the tables that `release` uses.
+        """
+
     def required_distance(self, probability: float) -> int | None:
         """Return the distance to instability that yields the winner with this probability, if that is defined."""
 
@@ -79,3 +88,11 @@ def until_nth(flags: Flags, n: int) -> int:
     """Return the length of the shortest prefix that holds n flags, or of everything if there are fewer."""
     where = np.flatnonzero(flags)
     return int(where[n - 1]) + 1 if len(where) >= n else len(flags)
+
+
+def by_label(values: Labels, chance: Floats, n_classes: int) -> Floats:
+    """Lay out the law of a mechanism that publishes `values` with a chance and abstains otherwise."""
+    laid_out = np.zeros((len(values), n_classes + 1))
+    laid_out[np.arange(len(values)), values] = chance
+    laid_out[:, n_classes] = 1 - chance
+    return laid_out

@@ -170,14 +170,17 @@ def price_at(rungs: Rungs, order: float) -> float:
     worst = 0.0
     for i, j in ((slice(None, -1), slice(1, None)), (slice(1, None), slice(None, -1))):
         # ln(1-y) loses nothing by log1p where y is small, and is ln(pass) where passing is small.
-        log_pass_i, log_pass_j = _log_passing(passing[i], abstaining[i]), _log_passing(passing[j], abstaining[j])
+        log_pass_i, log_pass_j = (
+            _log_passing(passing[i], abstaining[i]),
+            _log_passing(passing[j], abstaining[j]),
+        )
         log_abstain_i, log_abstain_j = np.log(abstaining[i]), np.log(abstaining[j])
-        left = -np.expm1(order * log_pass_i + (1 - order) * log_pass_j)
-        if left.size and left.min() <= 1e-12:
+        left = -np.expm1(np.minimum(order * log_pass_i + (1 - order) * log_pass_j, 1.0))
+        if left.size and left.min() <= 1e-10:
             return math.inf
         prices = order * log_abstain_i + (1 - order) * log_abstain_j - np.log(left)
         worst = max(worst, float(prices.max(initial=0.0)))
-    return worst * (1 + 1e-6) + 1e-9
+    return worst + 1e-5  # the cancellation in `left` loses at most six digits above its floor
 
 
 def _log_passing(passing: Floats, abstaining: Floats) -> Floats:

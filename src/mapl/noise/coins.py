@@ -61,7 +61,7 @@ class Coins(ABC):
         """Return for each row an index with probability proportional to its integer weight."""
         ends = np.cumsum(weights, axis=1)
         picked = self.below(ends[:, -1])
-        return (picked[:, None] >= ends).sum(axis=1, dtype=np.int32)
+        return np.asarray((picked[:, None] >= ends).sum(axis=1, dtype=np.int32))
 
     def __reduce__(self) -> Any:
         raise TypeError("Coins are never copied or stored: a replayed coin protects nobody.")
@@ -84,7 +84,9 @@ class SystemCoins(Coins):
                 "The operating system's random generator failed; nothing was released. Repair it and run again."
             ) from failure
         if len(raw) != 8 * n:
-            raise EntropyFailure("The operating system's random generator gave too few bytes; nothing was released.")
+            raise EntropyFailure(
+                "The operating system's random generator gave too few bytes; nothing was released."
+            )
         return np.frombuffer(raw, dtype=np.uint64)
 
 

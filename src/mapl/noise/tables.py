@@ -15,7 +15,7 @@ import numpy as np
 from flint import arb, ctx, fmpz
 from numpy.typing import NDArray
 
-from mapl.errors import InvalidParameter
+from mapl.errors import GuaranteeBroken, InvalidParameter
 from mapl.types import finite_positive
 
 PRECISION = 320
@@ -75,7 +75,7 @@ def _table(kind: str, scale: float, masses: list[arb], missing: arb) -> NoiseTab
     numerators: list[int] = []
     for k in range(-half_width, half_width):
         running += masses[abs(k)]
-        numerators.append(int((running * shift / total).floor().unique_fmpz()))
+        numerators.append(_whole((running * shift / total).floor()))
     high = np.array([n >> 64 for n in numerators], dtype=np.uint64)
     low = np.array([n % WORD for n in numerators], dtype=np.uint64)
     firsts = np.arange(1 << GUIDE_BITS, dtype=np.uint64) << np.uint64(64 - GUIDE_BITS)
@@ -86,6 +86,14 @@ def _table(kind: str, scale: float, masses: list[arb], missing: arb) -> NoiseTab
     deviation = 2 * missing / total + arb(len(numerators)) / arb(shift)
     bound = float(deviation.upper()) * (1 + 1e-9)
     return NoiseTable(kind, scale, half_width, high, low, guide.astype(np.int64), bound)
+
+
+def _whole(ball: arb) -> int:
+    """Return the one integer in a ball; at PRECISION bits a floor is never ambiguous in practice."""
+    value = ball.unique_fmpz()
+    if value is None:
+        raise GuaranteeBroken("A noise table could not be rounded exactly; raise the working precision.")
+    return int(value)
 
 
 def _too_wide(kind: str, scale: float) -> InvalidParameter:
