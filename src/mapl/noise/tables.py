@@ -20,6 +20,8 @@ from mapl.types import finite_positive
 
 PRECISION = 320
 TAIL_BITS = 112
+DEVIATION = 2.0**-100
+"""No table is further than this from its ideal law in total variation."""
 MAX_HALF_WIDTH = 2_000_000
 GUIDE_BITS = 16
 WORD = 1 << 64
@@ -85,6 +87,8 @@ def _table(kind: str, scale: float, masses: list[arb], missing: arb) -> NoiseTab
     # Mass beyond the table moves to its ends, and each floor moves less than one part in 2**128.
     deviation = 2 * missing / total + arb(len(numerators)) / arb(shift)
     bound = float(deviation.upper()) * (1 + 1e-9)
+    if bound > DEVIATION:
+        raise GuaranteeBroken(f"The {kind} table of scale {scale:g} is too coarse; raise TAIL_BITS.")
     return NoiseTable(kind, scale, half_width, high, low, guide.astype(np.int64), bound)
 
 

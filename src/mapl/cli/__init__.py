@@ -1,0 +1,45 @@
+"""The command line: one file per verb, and one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import typer
+
+from mapl import __version__
+from mapl.cli.aggregate import aggregate
+from mapl.cli.console import Verbs
+from mapl.cli.demo import demo
+from mapl.cli.mechanisms import mechanisms
+
+app = typer.Typer(
+    cls=Verbs,
+    no_args_is_help=True,
+    # Tracebacks with local variables would print private votes.
+    pretty_exceptions_enable=False,
+    help="Model-agnostic private learning: teachers vote, only what differential privacy allows is released.",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mapl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def mapl(
+    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
+) -> None:
+    pass
+
+
+app.command()(aggregate)
+app.command()(demo)
+app.command()(mechanisms)
+
+
+def main() -> None:
+    """Run the command line; the console entry point."""
+    app()
+
+
+__all__ = ["app", "main"]

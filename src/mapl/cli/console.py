@@ -1,0 +1,73 @@
+"""What the verbs share: where they print, and how errors become messages and exit codes."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from typer.core import TyperGroup
+
+from mapl.errors import BudgetExhausted, MaplError
+
+out = Console(highlight=False, markup=False, emoji=False)
+err = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+OWN_ERROR, BAD_INPUT, EXHAUSTED, INTERRUPTED = 1, 2, 3, 130
+
+LONG_WORK = 200_000
+"""Questions; a run over fewer is over before a progress bar is read."""
+
+
+def tell(message: str) -> None:
+    """Print a message for people on standard error."""
+    err.print(message, soft_wrap=True)
+
+
+class Verbs(TyperGroup):
+    """The group of all verbs. Errors end here: a message on standard error, an exit code, no traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except MaplError as error:
+            tell(f"mapl: {error}")
+            raise typer.Exit(EXHAUSTED if isinstance(error, BudgetExhausted) else BAD_INPUT) from None
+        except KeyboardInterrupt:
+            tell("mapl: interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            # Exit, Abort, a closed pipe and the parser's own complaints belong to typer.
+            if isinstance(error, (typer.Exit, typer.Abort, BrokenPipeError)) or hasattr(error, "exit_code"):
+                raise
+            if "MAPL_DEBUG" in os.environ:
+                raise
+            tell(f"mapl: {_own_error(error)}")
+            raise typer.Exit(OWN_ERROR) from None
+
+
+def _own_error(error: Exception) -> str:
+    """Say where mapl failed without repeating the error's words, which may quote private values."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"this is a fault of mapl ({type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}); "
+        "please report it. Set MAPL_DEBUG=1 to see the whole traceback; it may contain private values, so do not "
+        "share it."
+    )
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """Show a progress bar for long work on a terminal; yield what to call with the number done so far."""
+    if not err.is_terminal or total < LONG_WORK:
+        yield None
+        return
+    with Progress(console=err, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)

@@ -1,0 +1,69 @@
+"""What the user expects of the votes, declared in advance: shares of the winner and how often they occur."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.errors import InvalidParameter
+from mapl.types import Tallies
+
+DEFAULT = "0.95:0.6,0.75:0.25,0.55:0.15"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """A declared distribution of the winner's share of the votes. It is never read off private votes.
+
+    Examples
+    --------
+    >>> Agreement.parse("0.9:3, 0.6:1").groups
+    ((0.9, 0.75), (0.6, 0.25))
+    """
+
+    groups: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read ``share:weight,share:weight,...``; a bare number is one share for all questions."""
+        try:
+            pairs = [part.split(":") for part in text.split(",")]
+            groups = [(float(p[0]), float(p[1]) if len(p) == 2 else 1.0) for p in pairs if len(p) <= 2]
+        except ValueError:
+            groups = []
+        total = sum(w for _, w in groups)
+        sound = len(groups) == text.count(",") + 1 and all(0 < s <= 1 and w >= 0 for s, w in groups)
+        if not (sound and 0 < total < math.inf):
+            raise InvalidParameter(
+                f"The expected agreement is {text!r}; write the winner's share of the votes and how often it occurs, "
+                f"for example {DEFAULT}."
+            )
+        return cls(tuple((s, w / total) for s, w in groups))
+
+    @classmethod
+    def default(cls) -> Self:
+        """Return the agreement that is assumed, and printed, when none is declared."""
+        return cls.parse(DEFAULT)
+
+    def __str__(self) -> str:
+        return ",".join(f"{share:g}:{weight:g}" for share, weight in self.groups)
+
+    def tallies(self, n_teachers: int, n_classes: int) -> Tallies:
+        """Return one typical question per group: the winner's votes, and all others on one runner-up.
+
+        One strong runner-up is the hardest case for every mechanism. The winner is class 1, so that
+        lucky ties never help it.
+        """
+        counts = np.zeros((len(self.groups), n_classes), dtype=np.int64)
+        for row, (share, _) in zip(counts, self.groups, strict=True):
+            row[1] = math.floor(share * n_teachers)
+            row[0] = n_teachers - row[1]
+        return Tallies(counts)
+
+    def weights(self) -> NDArray[np.float64]:
+        """Return how often each group occurs."""
+        return np.array([weight for _, weight in self.groups])

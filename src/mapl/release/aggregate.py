@@ -1,0 +1,164 @@
+"""The one loop: a mechanism is admitted against the budget, then releases block by block until it halts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mapl.errors import GuaranteeBroken, InvalidParameter, MaplError
+from mapl.mechanisms import AnyMechanism, Task, entry, make
+from mapl.noise import Coins
+from mapl.types import ABSTAIN, ADJACENCY, UNIT, Budget, Flags, Labels, State, Tallies
+
+ALMOST_SURE = 0.99
+USEFUL = 0.5
+"""Below this chance of answering even a unanimous vote, a run could only waste its budget."""
+
+ENOUGH_TEACHERS = 16_000
+"""So many that no mechanism's table is cut short by what the teachers can reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What a run published: a label or ABSTAIN for every question it took, in order. Public.
+
+    ``labels`` is shorter than ``n_questions`` when the mechanism halted early; ``fallback`` marks labels of
+    a mechanism's second stage and is None for mechanisms without one.
+    """
+
+    labels: Labels
+    fallback: Flags | None
+    state: State
+    n_questions: int
+
+    @property
+    def answered(self) -> int:
+        return int(np.count_nonzero(self.labels != ABSTAIN))
+
+    @property
+    def abstained(self) -> int:
+        return len(self.labels) - self.answered
+
+    @property
+    def not_asked(self) -> int:
+        return self.n_questions - len(self.labels)
+
+    @property
+    def halted(self) -> bool:
+        """Whether the mechanism stopped before it had taken every question."""
+        return self.not_asked > 0
+
+
+def aggregate(
+    tallies: Tallies,
+    mechanism: AnyMechanism,
+    coins: Coins,
+    *,
+    on_progress: Callable[[int], None] | None = None,
+) -> Released:
+    """Release the questions block by block until all are taken or the mechanism halts.
+
+    Parameters
+    ----------
+    on_progress
+        Called after every block with the number of questions taken so far, which is public.
+    """
+    labels = np.empty(len(tallies), dtype=np.int32)
+    fallback: Flags | None = None
+    taken = 0
+    state = mechanism.start(coins)
+    for block in tallies.blocks():
+        if state.halted:
+            break
+        outcome = mechanism.release(state, block, coins)
+        state = outcome.state
+        place = slice(taken, taken + len(outcome.labels))
+        labels[place] = outcome.labels
+        if outcome.fallback is not None:
+            if fallback is None:
+                fallback = np.zeros(len(tallies), dtype=np.bool_)
+            fallback[place] = outcome.fallback
+        taken = place.stop
+        if on_progress is not None:
+            on_progress(taken)
+        if len(outcome.labels) < len(block):
+            break
+    # The secret of a run stays behind: what is returned here is public.
+    return Released(
+        labels[:taken],
+        None if fallback is None else fallback[:taken],
+        replace(state, secret=None),
+        len(tallies),
+    )
+
+
+def admit(mechanism: AnyMechanism, task: Task) -> str | None:
+    """Let a mechanism run only within its budget and only if it can answer anything; return a warning, if any.
+
+    Everything here is computed from public facts: budget, numbers of teachers, classes and questions.
+    """
+    within_budget(mechanism, task.budget)
+    return useless(mechanism, task)
+
+
+def refuse_boundless(name: str, budget: Budget) -> None:
+    """Refuse an infinite budget, except for the mechanism whose cost is infinite by design."""
+    if math.isinf(budget.epsilon) and name != "majority":
+        raise InvalidParameter(
+            "epsilon is infinite, which promises nothing; give a finite epsilon, or take --mechanism majority to "
+            "release the plurality without any privacy."
+        )
+
+
+def within_budget(mechanism: AnyMechanism, budget: Budget) -> None:
+    """Refuse a mechanism whose whole run would cost more than the budget."""
+    refuse_boundless(mechanism.name, budget)
+    claimed = mechanism.epsilon(None, budget.delta)
+    if not claimed <= budget.epsilon:
+        raise GuaranteeBroken(
+            f"A whole run of {mechanism.name} with these settings costs epsilon {claimed:.6g}; allowed is "
+            f"{budget.epsilon:g} (both at delta {budget.delta:g}; adjacency: {ADJACENCY}; unit: {UNIT}). "
+            "Nothing was released. Raise --epsilon, ask fewer --queries, or choose more noise or fewer abstentions."
+        )
+
+
+def useless(mechanism: AnyMechanism, task: Task) -> str | None:
+    """Refuse a run that could not even answer unanimous votes; only warn for mechanisms kept for comparison."""
+    kind = entry(mechanism.name).kind
+    chance = mechanism.chance_if_unanimous(task.n_teachers, task.n_classes)
+    if kind == "none" or chance >= USEFUL:
+        return None
+    distance = distance_needed(mechanism, task)
+    needed = "" if distance is None else f" At least {2 * distance + 1} teachers would be needed."
+    message = (
+        f"Even a unanimous vote of {task.n_teachers} teachers would be answered rightly by {mechanism.name} with "
+        f"a probability of only {chance:.2g}, at epsilon {task.budget.epsilon:g} and delta {task.budget.delta:g} "
+        f"(adjacency: {ADJACENCY}; unit: {UNIT}).{needed}"
+    )
+    if kind == "paper":
+        return message
+    raise InvalidParameter(
+        f"{message} Train more teachers, raise the budget, or allow fewer abstentions or queries."
+    )
+
+
+def distance_needed(mechanism: AnyMechanism, task: Task) -> int | None:
+    """Return the distance to instability that is answered almost surely, or None where there is none.
+
+    A table is cut where K teachers cannot reach. To tell how far away "almost surely" is, the mechanism is
+    calibrated once more with the same limits for plenty of teachers; its design order is left free, since the
+    best one depends on how far a table reaches.
+    """
+    distance = mechanism.required_distance(ALMOST_SURE)
+    if distance is None or distance <= task.n_teachers // 2 or task.n_teachers >= ENOUGH_TEACHERS:
+        return distance
+    parameters = mechanism.parameters
+    same = {s: parameters[s] for s in entry(mechanism.name).settings if s in parameters and s != "order"}
+    try:
+        longer = make(mechanism.name, replace(task, n_teachers=ENOUGH_TEACHERS), **same)
+    except MaplError:
+        return None
+    return longer.required_distance(ALMOST_SURE)

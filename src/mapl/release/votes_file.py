@@ -1,0 +1,379 @@
+"""Reading votes: counts or single votes, from NumPy, CSV or Parquet files, as others write them.
+
+Whatever a reader of another library complains about may quote a cell, and cells are private; so its words are
+never repeated, only the kind of problem is.
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from mapl.errors import InvalidData, InvalidParameter
+from mapl.types import Tallies
+
+Array = NDArray[Any]
+Teachers = Literal["columns", "rows"]
+
+SUFFIXES = (".npy", ".csv", ".parquet")
+CELLS_AT_ONCE = 1 << 20
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The declared classes, and how a cell names one: by its name, or by its number 0, 1, ...
+
+    Numbers count as names when some class is named by a number, and as positions otherwise, so that a cell
+    never has two meanings.
+    """
+
+    names: tuple[str, ...]
+    declared: bool = True
+    by_text: dict[str, int] = field(init=False, repr=False, compare=False)
+    by_number: dict[int, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        numbered = {int(name): code for code, name in enumerate(self.names) if _is_whole(name)}
+        by_number = numbered or dict(enumerate(range(len(self.names))))
+        by_text = {name: code for code, name in enumerate(self.names)}
+        for number, code in by_number.items():
+            for spelling in (str(number), f"{number}.0"):
+                by_text.setdefault(spelling, code)
+        object.__setattr__(self, "by_number", by_number)
+        object.__setattr__(self, "by_text", by_text)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read class names separated by commas."""
+        names = tuple(name.strip() for name in text.split(","))
+        if len(names) < 2 or "" in names or len(set(names)) < len(names):
+            raise InvalidParameter(
+                f"The classes are {text!r}; give at least two different names separated by commas, such as no,yes."
+            )
+        return cls(names)
+
+    @classmethod
+    def numbered(cls, n_classes: int) -> Self:
+        """Return the classes 0, 1, ... of votes whose classes were not declared."""
+        return cls(tuple(map(str, range(n_classes))), declared=False)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def codes(self, cells: Array) -> NDArray[np.int64]:
+        """Return the class number of every cell, UNKNOWN where there is none."""
+        if cells.dtype.kind in "iuf":
+            return self._codes_of_numbers(cells)
+        if cells.dtype.kind in "SU":
+            text = cells if cells.dtype.kind == "U" else np.char.decode(cells, "utf-8")
+            return self.codes_of_text(pa.array(np.ravel(text), pa.string())).reshape(cells.shape)
+        raise InvalidData(f"The labels are of type {cells.dtype}; expected class names or whole numbers.")
+
+    def codes_of_text(self, cells: Any) -> NDArray[np.int64]:
+        """Return the class numbers of a column of text."""
+        place = pc.index_in(pc.utf8_trim_whitespace(cells), value_set=pa.array(list(self.by_text), pa.string()))
+        codes = np.array(list(self.by_text.values()), dtype=np.int64)
+        found = np.asarray(pc.fill_null(place, UNKNOWN).to_numpy(zero_copy_only=False), dtype=np.int64)
+        return np.where(found == UNKNOWN, UNKNOWN, codes[found])
+
+    def _codes_of_numbers(self, cells: Array) -> NDArray[np.int64]:
+        numbers = np.array(sorted(self.by_number), dtype=np.int64)
+        codes = np.array([self.by_number[int(n)] for n in numbers], dtype=np.int64)
+        # Clipping keeps infinities and huge numbers convertible; like NaN they then differ from every class.
+        low, high = int(numbers[0]) - 1, int(numbers[-1]) + 1
+        wide = cells.astype(np.float64)
+        whole = np.clip(np.nan_to_num(wide, nan=low), low, high).astype(np.int64)
+        place = np.minimum(np.searchsorted(numbers, whole), len(numbers) - 1)
+        return np.where((numbers[place] == whole) & (wide == whole), codes[place], UNKNOWN)
+
+
+def _is_whole(name: str) -> bool:
+    return name.isdecimal() and name.isascii() and len(name) < 16
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """The tallies of a file and the classes they count."""
+
+    tallies: Tallies
+    classes: Classes
+
+
+def read_votes(
+    path: Path, *, classes: Classes | None = None, per_teacher: bool = False, teachers_in: Teachers = "columns"
+) -> Votes:
+    """Read a file of vote counts, or of one vote per teacher and question.
+
+    Parameters
+    ----------
+    classes
+        The declared classes: names of the columns of counts, and what a single vote may say.
+    per_teacher
+        Whether cells are single votes; then `classes` is needed, since reading the classes off private votes
+        would already tell something about them.
+    teachers_in
+        Whether the teachers of such a file are its columns or, as in PATE's raw predictions, its rows.
+    """
+    if per_teacher:
+        if classes is None:
+            raise InvalidParameter(
+                "Votes per teacher need declared classes, for example --classes no,yes: the classes must not be "
+                "read off private votes."
+            )
+        return Votes(Tallies.checked(_tally(path, classes, teachers_in)), classes)
+    if teachers_in != "columns":
+        raise InvalidParameter(f"--teachers-in {teachers_in} describes single votes; give --per-teacher with it.")
+    tallies = Tallies.checked(read_counts(path))
+    if classes is not None and len(classes) != tallies.n_classes:
+        raise InvalidData(
+            f"{path} has {tallies.n_classes} columns of counts and {len(classes)} classes are declared; there must "
+            "be one column per class, in the same order (or give --per-teacher if cells are single votes)."
+        )
+    return Votes(tallies, classes if classes is not None else Classes.numbered(tallies.n_classes))
+
+
+def read_counts(path: Path) -> Array:
+    """Read the numbers of a file of vote counts, one row per question and one column per class."""
+    kind = suffix(path)
+    if kind == ".npy":
+        mapped = _map(path)
+        # Half and extended floats compare badly with large integers; every whole number survives the change.
+        return np.array(mapped, dtype=np.float64 if mapped.dtype.kind == "f" else None)
+    with _readable(path):
+        if kind == ".csv":
+            return _numbers_of_csv(path)
+        return _numbers_of_parquet(path)
+
+
+def read_codes(path: Path, classes: Classes) -> Iterator[NDArray[np.int64]]:
+    """Yield the cells of a file of class names or numbers as class numbers, in blocks of rows."""
+    kind = suffix(path)
+    if kind == ".npy":
+        mapped = _map(path)
+        table = mapped.reshape(-1, 1) if mapped.ndim == 1 else mapped
+        if table.ndim != 2:
+            raise InvalidData(f"{path} has shape {mapped.shape}; expected a table of rows and columns.")
+        rows = max(1, CELLS_AT_ONCE // max(1, table.shape[1]))
+        for start in range(0, len(table), rows):
+            with _readable(path):
+                block = classes.codes(np.asarray(table[start : start + rows]))
+            yield block
+        return
+    with _readable(path):
+        batches = _text_of_csv(path, classes) if kind == ".csv" else _cells_of_parquet(path)
+        for batch in batches:
+            if any(column.null_count for column in batch.columns):
+                raise _missing(path)
+            yield np.stack([_codes_of_column(column, classes) for column in batch.columns], axis=1)
+
+
+def suffix(path: Path) -> str:
+    """Return the kind of a file by its name, or refuse a file that cannot be read as any."""
+    kind = path.suffix.lower()
+    if kind not in SUFFIXES:
+        raise InvalidData(
+            f"{path} is not a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file; convert it to one of these."
+        )
+    if not path.exists():
+        raise InvalidData(f"There is no file {path}; check the path.")
+    if not path.is_file():
+        raise InvalidData(f"{path} is not a file; give a file, not a folder.")
+    try:
+        with path.open("rb") as opened:
+            empty = not opened.read(1)
+    except OSError as failure:
+        raise InvalidData(f"{path} cannot be opened ({failure.strerror}); check its permissions.") from None
+    if empty:
+        raise InvalidData(f"{path} is empty; expected one row per question.")
+    return kind
+
+
+def _tally(path: Path, classes: Classes, teachers_in: Teachers) -> Array:
+    """Count votes block by block; only the counts are ever held as a whole."""
+    n_classes = len(classes)
+    tallied: list[Array] = []
+    for codes in read_codes(path, classes):
+        if (codes == UNKNOWN).any():
+            raise InvalidData(
+                f"{path} holds votes that are none of the {n_classes} declared classes; declare every class with "
+                "--classes (names, or numbers from 0), and let a teacher that fails cast a fixed vote."
+            )
+        by_question = codes if teachers_in == "columns" else codes.T
+        n_questions = len(by_question)
+        offsets = np.arange(n_questions, dtype=np.int64)[:, None] * n_classes
+        counts = np.bincount((by_question + offsets).ravel(), minlength=n_questions * n_classes)
+        block = counts.reshape(n_questions, n_classes).astype(np.int32)
+        if teachers_in == "columns" or not tallied:
+            tallied.append(block)
+        else:
+            tallied[0] += block
+    if not tallied:
+        raise _no_rows(path)
+    return np.concatenate(tallied)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except InvalidData:
+        raise
+    except Exception:
+        raise InvalidData(
+            f"{path} cannot be read as {path.suffix.lower()}: it is damaged or cut off, its rows have different "
+            "lengths, or some cells are not what is expected here. Write it again, with the same number of cells "
+            "in every row."
+        ) from None
+
+
+def _missing(path: Path) -> InvalidData:
+    return InvalidData(
+        f"{path} has empty cells; every cell must be filled (a teacher that fails casts a fixed vote)."
+    )
+
+
+def _no_rows(path: Path) -> InvalidData:
+    return InvalidData(f"{path} has no rows; expected one row per question.")
+
+
+def _map(path: Path) -> Array:
+    """Open a NumPy file without reading it and without ever unpickling anything."""
+    with _readable(path), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # headers written by Python 2, as PATE's are
+        mapped = np.lib.format.open_memmap(path, mode="r")
+    if mapped.dtype.kind not in "iufSU":
+        raise InvalidData(f"{path} holds cells of an unexpected type; expected whole numbers or class names.")
+    if mapped.size == 0:
+        raise _no_rows(path)
+    return mapped
+
+
+def _numbers_of_csv(path: Path) -> Array:
+    first, second, before = _first_lines(path)
+    header = not any(map(_is_number, first)) or (_is_range(first) and _total(first) != _total(second))
+    blocks = []
+    for batch in _batches_of_csv(path, len(first), before + header, pa.float64()):
+        if any(column.null_count for column in batch.columns):
+            raise _missing(path)
+        blocks.append(np.stack([column.to_numpy(zero_copy_only=False) for column in batch.columns], axis=1))
+    if not sum(map(len, blocks)):
+        raise _no_rows(path)
+    return np.concatenate(blocks)
+
+
+def _text_of_csv(path: Path, classes: Classes) -> Iterator[Any]:
+    first, _, before = _first_lines(path)
+    known = [cell.strip() in classes.by_text for cell in first]
+    header = not any(known) or (_is_range(first) and not all(known))
+    return _batches_of_csv(path, len(first), before + header, pa.string())
+
+
+def _batches_of_csv(path: Path, width: int, skip: int, cell: Any) -> Iterator[Any]:
+    names = [f"f{i}" for i in range(width)]
+    try:
+        reader = pa.csv.open_csv(
+            path,
+            read_options=pa.csv.ReadOptions(column_names=names, skip_rows=skip),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, cell), null_values=[""], strings_can_be_null=True
+            ),
+        )
+    except pa.ArrowInvalid:
+        # Arrow calls a file that ends after the header empty; anything else is told by the caller.
+        if not _rows_after(path, skip):
+            raise _no_rows(path) from None
+        raise
+    return (batch for batch in reader if batch.num_rows)
+
+
+def _rows_after(path: Path, skip: int) -> bool:
+    with path.open("rb") as lines:
+        return any(line.strip() for number, line in enumerate(lines) if number >= skip)
+
+
+def _first_lines(path: Path) -> tuple[list[str], list[str], int]:
+    """Return the first two lines of a CSV file that hold anything, and how many lines stand before them."""
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        rows = csv.reader(lines)
+        first = next((row for row in rows if row), [])
+        before = rows.line_num - 1
+        second = next((row for row in rows if row), [])
+    if not first:
+        raise _no_rows(path)
+    if len(first) == 1 and any(mark in first[0] for mark in ";\t"):
+        raise InvalidData(f"The cells of {path} are not separated by commas; write it again with commas.")
+    if len(first) > 1 and first[0] == "" and "" not in first[1:]:
+        raise InvalidData(
+            f"The first column of {path} has no name, so it seems to be a row number; write the file without it "
+            "(in pandas: to_csv(..., index=False))."
+        )
+    return first, second, before
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_range(cells: list[str]) -> bool:
+    """Say whether a line counts 0, 1, 2, ..., as column names written by pandas do."""
+    return len(cells) > 1 and [cell.strip() for cell in cells] == [str(i) for i in range(len(cells))]
+
+
+def _total(cells: list[str]) -> float:
+    return sum(float(cell) for cell in cells if _is_number(cell))
+
+
+def _cells_of_parquet(path: Path) -> Iterator[Any]:
+    # A plain generator, so that the file is closed when the last batch has been taken.
+    with pa.parquet.ParquetFile(path) as opened:
+        names = [name for name in opened.schema_arrow.names if not name.startswith("__index_level_")]
+        if len(set(names)) < len(names):
+            raise InvalidData(f"{path} has two columns of one name; give every column its own.")
+        rows = max(1, CELLS_AT_ONCE // max(1, len(names)))
+        yield from opened.iter_batches(batch_size=rows, columns=names)
+
+
+def _numbers_of_parquet(path: Path) -> Array:
+    blocks = []
+    for batch in _cells_of_parquet(path):
+        if any(column.null_count for column in batch.columns):
+            raise _missing(path)
+        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+        if any(column.dtype.kind not in "iuf" for column in columns):
+            raise InvalidData(
+                f"{path} has columns that are not numbers; expected one column of counts per class (for single "
+                "votes give --per-teacher)."
+            )
+        block = np.stack(columns, axis=1)
+        blocks.append(block.astype(np.float64) if block.dtype.kind == "f" else block)
+    if not blocks:
+        raise _no_rows(path)
+    return np.concatenate(blocks)
+
+
+def _codes_of_column(column: Any, classes: Classes) -> NDArray[np.int64]:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return classes.codes_of_text(column.cast(pa.string()))
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return classes.codes(column.to_numpy(zero_copy_only=False))
+    raise InvalidData(f"There is a column of type {kind}; expected class names or whole numbers.")
