@@ -121,7 +121,11 @@ def test_queries_takes_the_first_rows_or_plans_for_more(mapl: Mapl, votes: Path)
     fewer = load(mapl("aggregate", votes, *BUDGET, "--queries", 10, "--out", "fewer", "--json").stdout)
     assert (fewer["queries"], fewer["planned_queries"]) == (10, 10)
     assert pyarrow.parquet.read_table("fewer/labels.parquet").num_rows == 10
-    more = load(mapl("aggregate", votes, *BUDGET, "--queries", 5000, "--out", "more", "--json").stdout)
+    more = load(
+        mapl(
+            "aggregate", votes, *BUDGET, "--queries", 5000, "--max-abstentions", 20, "--out", "more", "--json"
+        ).stdout
+    )
     assert (more["queries"], more["planned_queries"]) == (60, 5000)
 
 

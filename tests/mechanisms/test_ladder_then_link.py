@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
+from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms.ladder import Ladder
 from mapl.mechanisms.ladder_then_link import LadderThenLink
 from mapl.mechanisms.link import Design, build
@@ -217,6 +217,8 @@ def test_bad_settings_are_refused() -> None:
             LadderThenLink.for_task(good, max_abstentions=5, share=share)
     with pytest.raises(InvalidParameter, match="above 1"):
         LadderThenLink.for_task(good, max_abstentions=5, order=1.0)
+    with pytest.raises(CannotCalibrate, match="raise share"):
+        LadderThenLink.for_task(good, max_abstentions=5, share=1e-10)
     with pytest.raises(InvalidParameter, match="ladder-then-max"):
         LadderThenLink.for_task(replace(good, n_classes=3), max_abstentions=5)
     with pytest.raises(InvalidParameter, match="delta is 0"):

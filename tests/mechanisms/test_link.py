@@ -435,6 +435,9 @@ def test_budgets_that_pay_nothing_are_refused() -> None:
         Link.for_task(task(1, 0.0, 10, teachers=50))
     with pytest.raises(CannotCalibrate, match="raise the budget"):
         Link.for_task(task(0.1, 1e-9, 10, teachers=50), order=1.5)
+    for classes in (2, 3):
+        with pytest.raises(CannotCalibrate, match="ask fewer questions"):
+            LinkByClasses.for_task(task(1, 1e-6, 10**12, teachers=50, classes=classes))
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -163,7 +164,9 @@ def test_a_forked_process_never_replays_its_parents_coins() -> None:
     coins = SystemCoins()
     before = coins.words(4).tobytes()
     reading, writing = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn about forking beside threads
+        child = os.fork()
     if child == 0:  # nothing but system calls here: this process must never return into pytest
         try:
             os.write(writing, coins.words(4).tobytes())

@@ -16,7 +16,7 @@ from mapl.release.aggregate import (
     admit,
     aggregate,
     distance_needed,
-    refuse_boundless,
+    refuse_senseless,
     useless,
     within_budget,
 )
@@ -125,11 +125,17 @@ def test_the_budget_is_a_gate() -> None:
 
 
 def test_only_the_plurality_may_cost_infinity() -> None:
-    refuse_boundless("majority", Budget(float("inf"), 1e-5))
+    refuse_senseless("majority", Budget(float("inf"), 1e-5))
     with pytest.raises(InvalidParameter, match="promises nothing"):
-        refuse_boundless("ladder", Budget(float("inf"), 1e-5))
+        refuse_senseless("ladder", Budget(float("inf"), 1e-5))
     with pytest.raises(InvalidParameter, match="promises nothing"):
         within_budget(EveryThird(1), Budget(float("inf"), 1e-5))
+    for epsilon in (1e-9, 1e6):
+        with pytest.raises(InvalidParameter, match=r"between 0\.001 and 1000"):
+            refuse_senseless("ladder", Budget(epsilon, 1e-5))
+    with pytest.raises(InvalidParameter, match="0 or at least 1e-15"):
+        refuse_senseless("ladder", Budget(1, 1e-30))
+    refuse_senseless("ladder", Budget(1, 0))
 
 
 def few(n_teachers: int) -> tuple[Any, Task]:

@@ -117,17 +117,17 @@ def certified_growth(variance: float, log_a: Floats, eta: float) -> float:
     log_a
         ln of sup A(d) - d^2 V / 2 on the grid `losses`, over all laws in both directions.
     """
-    l = losses(variance, eta)
-    # ln of the Gaussian average of the profile at l: A(d) times the density n_V(-l), whose exponent is -d^2 V / 2.
+    ell = losses(variance, eta)
+    # ln of the Gaussian average of the profile: A(d) times the density n_V(-l), whose exponent is -d^2 V / 2.
     log_left = log_a - 0.5 * math.log(2 * math.pi * variance)
-    call_or_put = _time_value(l[[0, -1]], variance)
+    call_or_put = _time_value(ell[[0, -1]], variance)
     if (np.exp(log_left[[0, -1]]) + call_or_put).max() > eta:
         return math.inf
-    # Chords of ln A on a finer grid; ln A = log_a + d^2 V / 2 is convex in d, hence in l, and largest at a cell's end.
-    fine = np.linspace(l[0], l[-1], FINER * (len(l) - 1) + 1)
-    chord = np.interp(fine, l, log_a + (l / variance - 0.5) ** 2 * variance / 2)
+    # ln A = log_a + d^2 V / 2 is convex in d, hence in l: chords lie above, and a cell's largest is at an end.
+    fine = np.linspace(ell[0], ell[-1], FINER * (len(ell) - 1) + 1)
+    chord = np.interp(fine, ell, log_a + (ell / variance - 0.5) ** 2 * variance / 2)
     ceiling = np.exp(np.maximum(chord[:-1], chord[1:]))
-    # eta / n_V(-l) is convex in l with its minimum at l = V/2; the Gaussian integral is even in l and grows with |l|.
+    # eta / n_V(-l) is convex in l, least at l = V/2; the Gaussian integral is even in l and grows with |l|.
     nearest = np.clip(variance / 2, fine[:-1], fine[1:])
     spare = eta * math.sqrt(2 * math.pi * variance) * np.exp((nearest - variance / 2) ** 2 / (2 * variance))
     size = np.abs(np.clip(0.0, fine[:-1], fine[1:]))
@@ -162,13 +162,13 @@ def _gaussian_room(size: Floats, variance: float, v: float) -> Floats:
     return np.asarray(np.minimum(density[:-1], density[1:]).sum(axis=0) * (v / (2 * PIECES)) * (1 - 1e-12))
 
 
-def _time_value(l: Floats, variance: float) -> Floats:
+def _time_value(ell: Floats, variance: float) -> Floats:
     """Return G_V(l) - (e^l - 1)_+ without cancellation: a call below zero, a put above."""
     s = math.sqrt(variance)
-    d1, d2 = l / s + s / 2, l / s - s / 2
-    call = np.exp(l + log_ndtr(d1)) - ndtr(d2)
-    put = ndtr(-d2) - np.exp(l + log_ndtr(-d1))
-    return np.maximum(np.where(l < 0, call, put), 0.0) + 1e-300
+    d1, d2 = ell / s + s / 2, ell / s - s / 2
+    call = np.exp(ell + log_ndtr(d1)) - ndtr(d2)
+    put = ndtr(-d2) - np.exp(ell + log_ndtr(-d1))
+    return np.asarray(np.maximum(np.where(ell < 0, call, put), 0.0) + 1e-300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +214,13 @@ def supremum(rows: Singles, grid: ProfileGrid, variance: float, eta: float) -> F
 
     Exchanging p and q turns k(u) into e^u k(-u), hence A at l into A at -l; the factored exponent changes by l.
     """
-    l = losses(variance, eta)
-    weights = grid.weights(variance, l / variance - 0.5).astype(np.float32)
-    best = np.zeros(len(l), dtype=np.float32)
+    ell = losses(variance, eta)
+    weights = grid.weights(variance, ell / variance - 0.5).astype(np.float32)
+    best = np.zeros(len(ell), dtype=np.float32)
     for start in range(0, len(rows), 1 << 14):
         np.maximum(best, (rows[start : start + (1 << 14)] @ weights).max(axis=0), out=best)
     log_a = np.log(np.maximum(best, 1e-37).astype(np.float64) * (1 + SAFETY))
-    return np.asarray(np.maximum(log_a, log_a[::-1] + l))
+    return np.asarray(np.maximum(log_a, log_a[::-1] + ell))
 
 
 def certify_growth(

@@ -5,10 +5,8 @@ from __future__ import annotations
 import typer
 
 from mapl import __version__
-from mapl.cli.aggregate import aggregate
+from mapl.cli import aggregate, demo, mechanisms
 from mapl.cli.console import Verbs
-from mapl.cli.demo import demo
-from mapl.cli.mechanisms import mechanisms
 
 app = typer.Typer(
     cls=Verbs,
@@ -32,9 +30,9 @@ def mapl(
     pass
 
 
-app.command()(aggregate)
-app.command()(demo)
-app.command()(mechanisms)
+app.command()(aggregate.aggregate)
+app.command()(demo.demo)
+app.command()(mechanisms.mechanisms)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.planning import Agreement, Choice, choose
 from mapl.release import ReleaseFolder, Statement, Votes, admit, read_truth, read_votes, statement_of
 from mapl.release import aggregate as release
-from mapl.release.aggregate import refuse_boundless
+from mapl.release.aggregate import refuse_senseless
 from mapl.release.labels_file import label_accuracy
 from mapl.release.statement import NOT_PRIVATE, to_json
 from mapl.release.votes_file import Classes
@@ -42,7 +42,7 @@ class Request:
     must_answer: bool = False
 
     def __post_init__(self) -> None:
-        refuse_boundless(self.mechanism, self.budget)
+        refuse_senseless(self.mechanism, self.budget)
         if self.mechanism != "auto":
             entry(self.mechanism)
         if self.queries is not None:

@@ -32,7 +32,7 @@ MOST_SIGMA_EXACT = 100.0
 MOST_SIGMA_PROFILED = 45.0
 """Beyond this noise hockey-stick accounting of three or more classes takes too long; the Renyi figure stands."""
 SAMPLING = 1e12 * DEVIATION
-"""Delta of one noise draw: a sampler within total variation t costs t (1 + e^epsilon); this covers epsilon <= 27."""
+"""Delta of one noise draw: a sampler within total variation t costs t (1 + e^epsilon); enough for epsilon <= 27."""
 
 
 @lru_cache(maxsize=64)
@@ -71,7 +71,9 @@ def one_bit_loss(sigma: float) -> Loss:
 
 
 @lru_cache(maxsize=16)
-def argmax_growth(sigma: float, n_classes: int, most_releases: int, epsilon: float, delta: float) -> VarianceGrowth | None:
+def argmax_growth(
+    sigma: float, n_classes: int, most_releases: int, epsilon: float, delta: float
+) -> VarianceGrowth | None:
     """Certify hockey-stick growth for up to `most_releases` and any epsilon up to the given one, or return None."""
     if sigma < 3 or (n_classes > 2 and sigma > MOST_SIGMA_PROFILED):
         return None

@@ -13,7 +13,7 @@ from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
 from mapl.mechanisms import ladder as first
 from mapl.mechanisms import link as second
 from mapl.mechanisms.ladder import FAILURE_SHARES, Ladder
-from mapl.mechanisms.link import Design, OffsetTable, above_one, certified_table, two_sided
+from mapl.mechanisms.link import LEAST_DIVERGENCE, Design, OffsetTable, above_one, certified_table, two_sided
 from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, until_nth
 from mapl.mechanisms.rungs import SLACKS
 from mapl.noise import ONE, Coins
@@ -71,8 +71,11 @@ class LadderThenLink(PricedByLoss):
         orders = None if order is None else np.array([order])
         found = first.design(budget, max_abstentions, longest, orders=orders, also_per_abstention=fallback_price)
         divergence = fallback_price(found.order) / (found.order - 1) * (1 - 1e-12)
-        if divergence <= 0:
-            raise CannotCalibrate("The fallback's share of the budget pays for nothing at this order; raise share.")
+        if divergence < LEAST_DIVERGENCE:
+            raise CannotCalibrate(
+                f"A share of {share:g} of the budget cannot pay for {max_abstentions} fallback answers at this "
+                "order; lower max_abstentions, raise share, or leave the order to mapl."
+            )
         fallback = certified_table(
             Design(found.order, divergence),
             odd=task.n_teachers % 2 == 1,
@@ -84,6 +87,10 @@ class LadderThenLink(PricedByLoss):
             if made.ladder.certify(budget, also_per_abstention=made.fallback_price):
                 return made
         raise GuaranteeBroken("No rounding of this ladder passed its exact certificate; nothing was released.")
+
+    @property
+    def max_abstentions(self) -> int:
+        return self.ladder.max_abstentions
 
     @property
     def fallback_price(self) -> float:
@@ -112,7 +119,7 @@ class LadderThenLink(PricedByLoss):
         # Two coins per question, in the order of the questions, so that blocks of any size agree.
         numerators = np.column_stack([self.ladder.rungs.at(block.distances), self.fallback.at(leads)])
         passes, loses = coins.flip(numerators).T
-        left = self.ladder.max_abstentions - state.abstained
+        left = self.max_abstentions - state.abstained
         asked = until_nth(~passes, left) if left > 0 and not state.halted else 0
         labels = np.where(passes, block.values, (leads > 0) ^ loses)[:asked]
         fallback = ~passes[:asked]
@@ -134,7 +141,7 @@ class LadderThenLink(PricedByLoss):
 
     @property
     def total(self) -> Loss:
-        return self.per_abstention * self.ladder.max_abstentions + self.ladder.failure
+        return self.per_abstention * self.max_abstentions + self.ladder.failure
 
     def spent(self, state: State) -> Loss:
         return self.per_abstention * state.abstained + self.ladder.failure

@@ -50,7 +50,7 @@ class LaplaceMax(AnswersEverything):
                 "exponential-vote and permute-and-flip are exactly pure."
             )
         each = epsilon_for_each(task, lambda e: noisy(e, task.n_classes), epsilon_each)
-        scale = 2 / each * (1 + 1e-15)
+        scale = 2 / each * (1 + 1e-12)
         refuse_wide_noise(scale, WIDEST_LAPLACE)
         return cls(scale, task.n_classes, task.n_queries)
 

@@ -22,6 +22,8 @@ GOAL = 0.01
 """Links are designed for the smallest lead at which they err with this probability."""
 LAST_ERROR = 1e-7
 MOST_OFFSETS = 8_000
+LEAST_DIVERGENCE = 1e-10
+"""Below this, floating point cannot place a table's entries; it is one part in a billion of a usual budget."""
 SLACKS = (1e-9, 1e-7, 1e-5)
 """Tables are built for a divergence this much (relatively) below the claimed one, which pays for the rounding;
 the smallest slack whose table passes the exact certificate is taken."""
@@ -229,11 +231,12 @@ def above_one(order: float) -> None:
 
 def _candidates(budget: Budget, n_queries: int, orders: Floats) -> list[Design]:
     rooms = {float(a): capacity(budget.epsilon, budget.delta, float(a)) for a in orders}
-    found = [Design(a, room / (a - 1) / n_queries * (1 - 1e-12)) for a, room in rooms.items() if room > 1e-9]
+    designs = [Design(a, room / (a - 1) / n_queries * (1 - 1e-12)) for a, room in rooms.items()]
+    found = [d for d in designs if d.divergence >= LEAST_DIVERGENCE]
     if not found:
         raise CannotCalibrate(
-            f"epsilon {budget.epsilon:g} and delta {budget.delta:g} cannot pay for an answer at any order tried; "
-            "raise the budget, or leave the order to mapl."
+            f"epsilon {budget.epsilon:g} and delta {budget.delta:g} cannot pay for {n_queries} answers at any "
+            "order tried; ask fewer questions or raise the budget, and leave the order to mapl."
         )
     return found
 

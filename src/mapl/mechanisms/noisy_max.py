@@ -59,22 +59,24 @@ class NoisyMax:
         if max_answers is not None:
             positive_integer(max_answers=max_answers)
 
-        def with_(sigma: float, answers: int) -> Self:
-            return cls(sigma, answers, task.n_classes, budget.delta, budget.epsilon)
-
         if sigma is None:
             answers = max_answers or task.n_queries
-            return with_(_calibrated(task, answers), answers)
+            return cls._of(task, calibrated_sigma(task, answers), answers)
         finite_positive(sigma=sigma)
-        affordable = largest_integer(lambda n: with_(sigma, n).fits(), most=max_answers or task.n_queries)
+        affordable = largest_integer(lambda n: cls._of(task, sigma, n).fits(), most=max_answers or task.n_queries)
         if affordable < (max_answers or 1):
             raise CannotCalibrate(
                 f"sigma {sigma:g} affords {affordable} answers within epsilon {budget.epsilon:g} at delta "
                 f"{budget.delta:g}, and {max_answers or 1} were asked; raise sigma or the budget, or ask less."
             )
-        return with_(sigma, affordable)
+        return cls._of(task, sigma, affordable)
+
+    @classmethod
+    def _of(cls, task: Task, sigma: float, answers: int) -> Self:
+        return cls(sigma, answers, task.n_classes, task.budget.delta, task.budget.epsilon)
 
     def fits(self) -> bool:
+        """Say whether all answers together stay within the budget."""
         return self._epsilon(self.max_answers, self.budget_delta) <= self.budget_epsilon
 
     @property
@@ -164,7 +166,7 @@ def argmax_chances(block: Tallies, law: GaussianLaw) -> Floats:
     return out
 
 
-def _calibrated(task: Task, answers: int) -> float:
+def calibrated_sigma(task: Task, answers: int) -> float:
     """Return the smallest noise, on the private side, at which the Renyi curve affords `answers` answers."""
     budget, classes = task.budget, task.n_classes
 

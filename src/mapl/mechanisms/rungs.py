@@ -164,24 +164,28 @@ def certified(numerators: NDArray[np.int64], pairs: Iterable[tuple[int, int]], o
         return all(chances.satisfies(i, j, a, c) for i, j in pairs)
 
 
-def price_at(rungs: Rungs, order: float) -> float:
-    """Return the price of an abstention that makes (L) hold at another order, or infinity if none does."""
+BOTH_WAYS = ((0, 1), (1, 0))
+"""Neighbouring rungs in both roles, as offsets (numerator, denominator)."""
+
+
+def price_at(rungs: Rungs, order: float, pairs: tuple[tuple[int, int], ...] = BOTH_WAYS) -> float:
+    """Return the price of an abstention that makes (L) hold at another order, or infinity if none does.
+
+    `pairs` are the offsets between rungs that neighbours can see.
+    """
     passing, abstaining = rungs.passing(), rungs.abstaining()
-    worst = 0.0
-    for i, j in ((slice(None, -1), slice(1, None)), (slice(1, None), slice(None, -1))):
+    with np.errstate(divide="ignore"):
         # ln(1-y) loses nothing by log1p where y is small, and is ln(pass) where passing is small.
-        log_pass_i, log_pass_j = (
-            _log_passing(passing[i], abstaining[i]),
-            _log_passing(passing[j], abstaining[j]),
-        )
-        log_abstain_i, log_abstain_j = np.log(abstaining[i]), np.log(abstaining[j])
-        left = -np.expm1(np.minimum(order * log_pass_i + (1 - order) * log_pass_j, 1.0))
-        if left.size and left.min() <= 1e-10:
+        log_passing = np.where(passing < 0.5, np.log(passing), np.log1p(-np.minimum(abstaining, 0.5)))
+        log_abstaining = np.log(abstaining)
+    worst = 0.0
+    for i, j in pairs:
+        length = len(rungs) - max(i, j)
+        p, q = slice(i, i + length), slice(j, j + length)
+        exponent = np.where(passing[p] > 0, order * log_passing[p] + (1 - order) * log_passing[q], -np.inf)
+        left = -np.expm1(np.minimum(exponent, 1.0))
+        if length <= 0 or left.min() <= 1e-10:
             return math.inf
-        prices = order * log_abstain_i + (1 - order) * log_abstain_j - np.log(left)
+        prices = order * log_abstaining[p] + (1 - order) * log_abstaining[q] - np.log(left)
         worst = max(worst, float(prices.max(initial=0.0)))
     return worst + 1e-5  # the cancellation in `left` loses at most six digits above its floor
-
-
-def _log_passing(passing: Floats, abstaining: Floats) -> Floats:
-    return np.where(passing < 0.5, np.log(passing), np.log1p(-np.minimum(abstaining, 0.5)))

@@ -19,6 +19,9 @@ MOST_EPSILON_EACH = 30.0
 MANY_ORDERS = (*ORDERS, 192.0, 256.0, 384.0, 512.0, 1024.0, 2048.0, 4096.0)
 """Small budgets split over many questions are read at large orders."""
 
+ROUNDING = 1e-9
+"""A given epsilon per question is lowered by this much (relatively), so that m times it may equal the budget."""
+
 FURTHEST = 1 << 30
 
 
@@ -110,6 +113,7 @@ def epsilon_for_each(task: Task, loss_of: Callable[[float], Loss], given: float 
         finite_positive(epsilon_each=given)
         if given > MOST_EPSILON_EACH:
             raise InvalidParameter(f"epsilon_each is {given:g}; it must be at most {MOST_EPSILON_EACH:g}.")
+        given *= 1 - ROUNDING
         cost = (loss_of(given) * m).epsilon(delta)
         if not cost <= epsilon:
             raise CannotCalibrate(

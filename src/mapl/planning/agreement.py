@@ -39,7 +39,7 @@ class Agreement:
         sound = len(groups) == text.count(",") + 1 and all(0 < s <= 1 and w >= 0 for s, w in groups)
         if not (sound and 0 < total < math.inf):
             raise InvalidParameter(
-                f"The expected agreement is {text!r}; write the winner's share of the votes and how often it occurs, "
+                f"The expected agreement is {text!r}; write the winner's share of votes and how often it occurs, "
                 f"for example {DEFAULT}."
             )
         return cls(tuple((s, w / total) for s, w in groups))

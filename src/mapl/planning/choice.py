@@ -22,9 +22,7 @@ class Choice:
     why: str
 
 
-def choose(
-    name: str, task: Task, *, agreement: Agreement, must_answer: bool, settings: dict[str, Any]
-) -> Choice:
+def choose(name: str, task: Task, *, agreement: Agreement, must_answer: bool, settings: dict[str, Any]) -> Choice:
     """Return the named mechanism, or for "auto" the one that is expected to release most; votes are never read."""
     if name == "auto":
         name = "ladder"
@@ -45,7 +43,9 @@ def _best_limit(name: str, task: Task, agreement: Agreement, given: dict[str, An
         if best is None or expected > best[0]:
             best = (expected, limit, mechanism)
     if best is None:
-        raise CannotCalibrate(f"{name} cannot pay for a single abstention with this budget; raise epsilon or delta.")
+        raise CannotCalibrate(
+            f"{name} cannot pay for a single abstention with this budget; raise epsilon or delta."
+        )
     expected, limit, mechanism = best
     return Choice(
         mechanism,

@@ -17,8 +17,12 @@ ALMOST_SURE = 0.99
 USEFUL = 0.5
 """Below this chance of answering even a unanimous vote, a run could only waste its budget."""
 
-ENOUGH_TEACHERS = 16_000
-"""So many that no mechanism's table is cut short by what the teachers can reach."""
+ENOUGH_TEACHERS = 4_000
+"""How many teachers a needed number is looked for among, at least."""
+
+EPSILONS = (1e-3, 1e3)
+LEAST_DELTA = 1e-15
+"""Probabilities are whole numerators over 2**62, and a budget far smaller than those could not be kept exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +108,27 @@ def admit(mechanism: AnyMechanism, task: Task) -> str | None:
     return useless(mechanism, task)
 
 
-def refuse_boundless(name: str, budget: Budget) -> None:
-    """Refuse an infinite budget, except for the mechanism whose cost is infinite by design."""
-    if math.isinf(budget.epsilon) and name != "majority":
+def refuse_senseless(name: str, budget: Budget) -> None:
+    """Refuse a budget that promises nothing or cannot be kept; the plurality, which costs infinity, has none."""
+    if name == "majority":
+        return
+    if math.isinf(budget.epsilon):
         raise InvalidParameter(
             "epsilon is infinite, which promises nothing; give a finite epsilon, or take --mechanism majority to "
             "release the plurality without any privacy."
         )
+    low, high = EPSILONS
+    if not low <= budget.epsilon <= high:
+        raise InvalidParameter(
+            f"epsilon is {budget.epsilon:g}; it must lie between {low:g} and {high:g}, usually between 0.1 and 10."
+        )
+    if 0 < budget.delta < LEAST_DELTA:
+        raise InvalidParameter(f"delta is {budget.delta:g}; it must be 0 or at least {LEAST_DELTA:g}.")
 
 
 def within_budget(mechanism: AnyMechanism, budget: Budget) -> None:
     """Refuse a mechanism whose whole run would cost more than the budget."""
-    refuse_boundless(mechanism.name, budget)
+    refuse_senseless(mechanism.name, budget)
     claimed = mechanism.epsilon(None, budget.delta)
     if not claimed <= budget.epsilon:
         raise GuaranteeBroken(
@@ -132,11 +145,11 @@ def useless(mechanism: AnyMechanism, task: Task) -> str | None:
     if kind == "none" or chance >= USEFUL:
         return None
     distance = distance_needed(mechanism, task)
-    needed = "" if distance is None else f" At least {2 * distance + 1} teachers would be needed."
+    needed = f"At least {2 * distance + 1} teachers" if distance is not None else "Far more teachers"
     message = (
         f"Even a unanimous vote of {task.n_teachers} teachers would be answered rightly by {mechanism.name} with "
         f"a probability of only {chance:.2g}, at epsilon {task.budget.epsilon:g} and delta {task.budget.delta:g} "
-        f"(adjacency: {ADJACENCY}; unit: {UNIT}).{needed}"
+        f"(adjacency: {ADJACENCY}; unit: {UNIT}). {needed} would be needed."
     )
     if kind == "paper":
         return message
@@ -146,19 +159,20 @@ def useless(mechanism: AnyMechanism, task: Task) -> str | None:
 
 
 def distance_needed(mechanism: AnyMechanism, task: Task) -> int | None:
-    """Return the distance to instability that is answered almost surely, or None where there is none.
+    """Return the distance to instability that is answered almost surely, or None where none is known.
 
-    A table is cut where K teachers cannot reach. To tell how far away "almost surely" is, the mechanism is
-    calibrated once more with the same limits for plenty of teachers; its design order is left free, since the
-    best one depends on how far a table reaches.
+    A table is cut where K teachers cannot reach. If that is before "almost surely", the mechanism is calibrated
+    once more with the same limits for plenty of teachers; its design order is left free, since the best one
+    depends on how far a table reaches.
     """
-    distance = mechanism.required_distance(ALMOST_SURE)
-    if distance is None or distance <= task.n_teachers // 2 or task.n_teachers >= ENOUGH_TEACHERS:
-        return distance
+    if mechanism.chance_if_unanimous(task.n_teachers, task.n_classes) >= ALMOST_SURE:
+        return mechanism.required_distance(ALMOST_SURE)
+    plenty = max(4 * task.n_teachers, ENOUGH_TEACHERS)
     parameters = mechanism.parameters
     same = {s: parameters[s] for s in entry(mechanism.name).settings if s in parameters and s != "order"}
     try:
-        longer = make(mechanism.name, replace(task, n_teachers=ENOUGH_TEACHERS), **same)
+        longer = make(mechanism.name, replace(task, n_teachers=plenty), **same)
     except MaplError:
         return None
-    return longer.required_distance(ALMOST_SURE)
+    reached = longer.chance_if_unanimous(plenty, task.n_classes) >= ALMOST_SURE
+    return longer.required_distance(ALMOST_SURE) if reached else None
