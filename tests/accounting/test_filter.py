@@ -88,7 +88,6 @@ def test_the_brute_force_sees_prices_that_are_too_low() -> None:
     for seed in range(40):
         game = Game(seed)
         game.prices = {o: price / 4 for o, price in game.prices.items()}
-        assert game.hypothesis() > 1
         rule = PricedOutcomes(game.order, 3 * max(game.prices.values()), game.prices)
         caught += math.log(game.best_moment(rule, 12)) > rule.capacity
     assert caught > 20

@@ -75,7 +75,7 @@ class TestExactPrivacy:
         worst = worst_ratio(laws_of(found, n_teachers, n_classes))
         assert worst <= found.epsilon_each + 1e-9 <= epsilon + 2e-9
         # Nothing is given away either: some pair comes close to the claim.
-        assert worst > (0.5 if cls is LaplaceMax else 0.65) * epsilon
+        assert worst > (0.5 if cls is LaplaceMax else 0.6) * epsilon
 
     @pytest.mark.parametrize(("n_teachers", "n_classes"), SHAPES)
     def test_softmax_of_the_whole_counts_costs_twice_epsilon(self, n_teachers: int, n_classes: int) -> None:

@@ -174,11 +174,11 @@ def test_a_forked_process_never_replays_its_parents_coins() -> None:
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        childs = pipe.read()
+        from_child = pipe.read()
     assert os.waitpid(child, 0)[1] == 0
     parents = coins.words(4).tobytes()
-    assert len(childs) == len(parents) == 32
-    assert len({before, childs, parents}) == 3
+    assert len(from_child) == len(parents) == 32
+    assert len({before, from_child, parents}) == 3
 
 
 @pytest.mark.parametrize("failure", [OSError("broken"), BlockingIOError("not ready"), NotImplementedError()])

@@ -7,8 +7,22 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mapl.errors import InvalidParameter
+from mapl.mechanisms.confident_max import ConfidentMax
+from mapl.mechanisms.exponential_vote import ExponentialVote
+from mapl.mechanisms.gaussian_paper import LZCW21Gaussian
+from mapl.mechanisms.gibbs_flip import GibbsFlip
 from mapl.mechanisms.ladder import Ladder
+from mapl.mechanisms.ladder_then_link import LadderThenLink
+from mapl.mechanisms.ladder_then_max import LadderThenMax
+from mapl.mechanisms.laplace_max import LaplaceMax
+from mapl.mechanisms.lattice_link import LinkByClasses
+from mapl.mechanisms.majority import Majority
 from mapl.mechanisms.mechanism import AnyMechanism, Task
+from mapl.mechanisms.noisy_max import NoisyMax
+from mapl.mechanisms.permute_and_flip import PermuteAndFlip
+from mapl.mechanisms.sparse_vector import BTT18, LZCW21Sparse, StableQueries
+from mapl.mechanisms.stable_once import StableOnce
+from mapl.mechanisms.threshold_ladder import ThresholdLadder
 
 Kind = Literal["release", "paper", "single", "none"]
 
@@ -32,6 +46,28 @@ class Entry:
 
 REGISTRY: dict[str, Entry] = {
     "ladder": Entry(Ladder, None, "release", "exact winner or abstention; pays only for abstentions"),
+    "threshold-ladder": Entry(
+        ThresholdLadder, None, "release", "ladder over a secret threshold; for few abstentions"
+    ),
+    "ladder-then-max": Entry(LadderThenMax, None, "release", "ladder first, noisy max answers its abstentions"),
+    "ladder-then-link": Entry(LadderThenLink, (2,), "release", "ladder first, the link answers its abstentions"),
+    "noisy-max": Entry(NoisyMax, None, "release", "answers everything: argmax of counts with Gaussian noise"),
+    "link": Entry(LinkByClasses, (2, 3), "release", "answers everything by a coin biased by the lead"),
+    "confident-max": Entry(ConfidentMax, None, "release", "one-bit consensus test, then noisy max"),
+    "stable-once": Entry(StableOnce, None, "paper", "BTT18 Algorithm 1: one question, exact winner or abstention"),
+    "btt18": Entry(BTT18, None, "paper", "BTT18 Algorithm 2: sparse vector, printed constants, T+1 epochs"),
+    "lzcw21-sparse": Entry(LZCW21Sparse, None, "paper", "LZCW21 Algorithm 2: sparse vector, printed constants"),
+    "lzcw21-gaussian": Entry(
+        LZCW21Gaussian, None, "paper", "LZCW21 Algorithm 1: Gaussian noise, closed-form price"
+    ),
+    "stable-queries": Entry(
+        StableQueries, None, "paper", "online release of any stable query, corrected constants"
+    ),
+    "exponential-vote": Entry(ExponentialVote, None, "single", "exponential mechanism; bounded-range composition"),
+    "permute-and-flip": Entry(PermuteAndFlip, None, "single", "permute and flip; best single pure answer"),
+    "laplace-max": Entry(LaplaceMax, None, "single", "noisy max with discrete Laplace noise"),
+    "gibbs-flip": Entry(GibbsFlip, None, "single", "a random teacher's vote, flipped now and then"),
+    "majority": Entry(Majority, None, "none", "exact plurality; no privacy, costs infinity"),
 }
 
 

@@ -50,10 +50,10 @@ class Rungs:
         """Return the abstention probabilities as floats, accurate where they are small."""
         return (ONE - self.numerators) / float(ONE)
 
-    def distance_for(self, probability: float) -> int:
-        """Return the smallest distance that passes with at least this probability."""
+    def distance_for(self, probability: float) -> int | None:
+        """Return the smallest distance that passes with at least this probability, if the table reaches it."""
         reached = self.abstaining() <= 1 - probability
-        return int(np.argmax(reached)) if reached.any() else len(self.numerators)
+        return int(np.argmax(reached)) if reached.any() else None
 
     def __len__(self) -> int:
         return len(self.numerators)

@@ -90,6 +90,11 @@ class SparseVector(PricedByLoss):
             "max_questions": self.max_questions,
         }
 
+    @property
+    def max_abstentions(self) -> int:
+        """The number of abstentions at which the run halts, whatever the paper calls its cut-off."""
+        return self.epochs
+
     @cached_property
     def threshold_noise(self) -> NoiseTable:
         return trusted(discrete_laplace(self.scale))

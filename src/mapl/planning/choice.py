@@ -7,11 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from mapl.errors import CannotCalibrate
+from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms import AnyMechanism, Task, entry, make
+from mapl.mechanisms.argmax_price import argmax_loss
+from mapl.mechanisms.noisy_max import NoisyMax
 from mapl.planning.agreement import Agreement
 from mapl.planning.forecast import Forecast, forecast, reached
 from mapl.types import State
+
+ENOUGH_AGREEMENT = 0.98
+"""Answering everything is preferred, being simplest, if this share of answers is expected to be the winner."""
+MOST_THRESHOLD_ABSTENTIONS = 7
+PAPER_ABSTENTIONS = 10
+USEFUL = 0.5
+"""A limit is considered only if a unanimous vote would be answered with at least this probability."""
+MOST_ABSTENTIONS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,46 +33,127 @@ class Choice:
 
 
 def choose(name: str, task: Task, *, agreement: Agreement, must_answer: bool, settings: dict[str, Any]) -> Choice:
-    """Return the named mechanism, or for "auto" the one that is expected to release most; votes are never read."""
-    if name == "auto":
-        name = "ladder"
+    """Return the named mechanism, or for "auto" the one expected to release most. Votes are never read.
+
+    Parameters
+    ----------
+    name
+        A registered name, or "auto".
+    agreement
+        What the user expects of the votes, declared in advance.
+    must_answer
+        Whether "auto" may only take mechanisms that never abstain.
+    settings
+        The settings that the user fixed; the others are calibrated.
+    """
     given = {k: v for k, v in settings.items() if v is not None}
-    if "max_abstentions" in entry(name).settings and "max_abstentions" not in given:
-        return _best_limit(name, task, agreement, given)
-    return Choice(make(name, task, **given), "as asked")
+    if name != "auto":
+        return _with_limit(name, task, agreement, given)
+    unused = sorted(set(given) - {"max_abstentions"})
+    if unused:
+        raise InvalidParameter(
+            f"auto chooses its own settings and was given {', '.join(unused)}; name a mechanism to fix them."
+        )
+    return _answering_all(task, agreement, given) if must_answer else _may_abstain(task, agreement, given)
 
 
-def _best_limit(name: str, task: Task, agreement: Agreement, given: dict[str, Any]) -> Choice:
-    best: tuple[float, int, AnyMechanism] | None = None
-    for limit in _limits(task.n_queries):
+def _may_abstain(task: Task, agreement: Agreement, given: dict[str, Any]) -> Choice:
+    """Answer everything if that is reliable enough; otherwise take the better of ladder and threshold-ladder."""
+    if "max_abstentions" not in given and _noisy_max_agrees(task, agreement):
+        return _answering_all(task, agreement, given)
+    choices = [_with_limit("ladder", task, agreement, given)]
+    if given.get("max_abstentions", 1) <= MOST_THRESHOLD_ABSTENTIONS:
+        choices.append(_with_limit("threshold-ladder", task, agreement, given))
+    return max(choices, key=lambda c: expect(c.mechanism, task, agreement).answered)
+
+
+def _answering_all(task: Task, agreement: Agreement, given: dict[str, Any]) -> Choice:
+    """Take whichever mechanism is expected to publish the winner most often while answering every question."""
+    simplest = "link" if task.n_classes <= 3 else "noisy-max"
+    choices = [Choice(make(simplest, task), "")] if "max_abstentions" not in given else []
+    fallback = "ladder-then-link" if task.n_classes == 2 else "ladder-then-max"
+    try:
+        choices.append(_with_limit(fallback, task, agreement, given))
+    except CannotCalibrate:
+        if not choices:
+            raise
+    best = max(choices, key=lambda c: expect(c.mechanism, task, agreement).winners)
+    expected = expect(best.mechanism, task, agreement)
+    return Choice(
+        best.mechanism,
+        f"it is expected to answer {expected.answered:.0f} of {task.n_queries} questions, {expected.agreement:.1%} with "
+        f"the winner, if the winner's share of the votes is {agreement}",
+    )
+
+
+def _noisy_max_agrees(task: Task, agreement: Agreement) -> bool:
+    """Say whether answering everything would be reliable, by the cheap two-class price (0.6% below the exact one)."""
+    if task.budget.delta == 0:
+        return False
+    sigma = 0.5
+    while (argmax_loss(sigma, 2) * task.n_queries).epsilon(task.budget.delta) > task.budget.epsilon:
+        sigma *= 1.1
+        if sigma > task.n_teachers:
+            return False
+    noisy = NoisyMax(sigma, task.n_queries, task.n_classes, task.budget.delta, task.budget.epsilon)
+    return expect(noisy, task, agreement).agreement >= ENOUGH_AGREEMENT
+
+
+def _with_limit(name: str, task: Task, agreement: Agreement, given: dict[str, Any]) -> Choice:
+    """Calibrate a mechanism; a limit on abstentions that was left open is set by forecast."""
+    found = entry(name)
+    if "max_abstentions" not in found.settings or "max_abstentions" in given:
+        return Choice(make(name, task, **given), "as asked")
+    if found.kind == "paper":
+        limit = min(PAPER_ABSTENTIONS, task.n_queries)
+        return Choice(
+            make(name, task, max_abstentions=limit, **given), f"as asked, max_abstentions {limit} by default"
+        )
+    candidates: list[tuple[float, int, AnyMechanism]] = []
+    for limit in _limits(
+        task.n_queries, MOST_THRESHOLD_ABSTENTIONS if name == "threshold-ladder" else MOST_ABSTENTIONS
+    ):
         try:
             mechanism = make(name, task, max_abstentions=limit, **given)
         except CannotCalibrate:
             continue
-        expected = expect(mechanism, task, agreement).answered
-        if best is None or expected > best[0]:
-            best = (expected, limit, mechanism)
-    if best is None:
+        if candidates and mechanism.chance_if_unanimous(task.n_teachers, task.n_classes) < USEFUL:
+            break  # larger limits only need larger distances
+        candidates.append((expect(mechanism, task, agreement).winners, limit, mechanism))
+    if not candidates:
         raise CannotCalibrate(
             f"{name} cannot pay for a single abstention with this budget; raise epsilon or delta."
         )
-    expected, limit, mechanism = best
+    _, limit, mechanism = max(candidates, key=lambda c: c[0])
+    expected = expect(mechanism, task, agreement)
     return Choice(
         mechanism,
-        f"max_abstentions {limit} is expected to answer {expected:.0f} of {task.n_queries} questions "
+        f"max_abstentions {limit} is expected to answer {expected.answered:.0f} of {task.n_queries} questions "
         f"if the winner's share of the votes is {agreement}",
     )
 
 
-def _limits(n_queries: int) -> list[int]:
-    most = min(n_queries, 2000)
-    return sorted({round(t) for t in np.geomspace(1, most, 16)})
+def _limits(n_queries: int, most: int) -> list[int]:
+    return sorted({round(t) for t in np.geomspace(1, min(n_queries, most), 14)})
 
 
 def expect(mechanism: AnyMechanism, task: Task, agreement: Agreement) -> Forecast:
-    """Forecast a run on the declared agreement."""
+    """Forecast a run on the declared agreement, for mechanisms that answer all or halt at an abstention."""
     block = agreement.tallies(task.n_teachers, task.n_classes)
-    chances = mechanism.chances(block, State())
-    questions = np.round(agreement.weights() * task.n_queries).astype(np.int64)
-    taken = reached(questions, 1 - chances[:, : task.n_classes].sum(axis=1), mechanism.max_abstentions)
-    return forecast(chances * (questions * taken)[:, None], block.values, task.n_classes)
+    questions = _apportioned(agreement, task.n_queries)
+    limit = getattr(mechanism, "max_abstentions", None)
+    starts = mechanism.starts() if hasattr(mechanism, "starts") else [(1.0, State())]
+    published = np.zeros((len(block), 1))
+    for weight, state in starts:
+        if weight < 1e-4:
+            continue
+        chances = mechanism.chances(block, state)
+        abstaining = 1 - chances[:, : task.n_classes].sum(axis=1)
+        taken = np.ones(len(block)) if limit is None else reached(questions, abstaining.clip(0, 1), limit)
+        published = published + weight * chances * (questions * taken)[:, None]
+    return forecast(published, block.values, task.n_classes)
+
+
+def _apportioned(agreement: Agreement, n_queries: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    ends = np.round(np.cumsum(agreement.weights()) * n_queries).astype(np.int64)
+    return np.diff(ends, prepend=0)

@@ -145,16 +145,16 @@ def useless(mechanism: AnyMechanism, task: Task) -> str | None:
     if kind == "none" or chance >= USEFUL:
         return None
     distance = distance_needed(mechanism, task)
-    needed = f"At least {2 * distance + 1} teachers" if distance is not None else "Far more teachers"
+    needed = "" if distance is None else f" At least {2 * distance + 1} teachers would be needed."
     message = (
         f"Even a unanimous vote of {task.n_teachers} teachers would be answered rightly by {mechanism.name} with "
         f"a probability of only {chance:.2g}, at epsilon {task.budget.epsilon:g} and delta {task.budget.delta:g} "
-        f"(adjacency: {ADJACENCY}; unit: {UNIT}). {needed} would be needed."
+        f"(adjacency: {ADJACENCY}; unit: {UNIT}).{needed}"
     )
     if kind == "paper":
         return message
     raise InvalidParameter(
-        f"{message} Train more teachers, raise the budget, or allow fewer abstentions or queries."
+        f"{message} Raise the budget, train more teachers, or allow fewer abstentions or queries."
     )
 
 

@@ -1,0 +1,88 @@
+"""An upper bound for mechanisms with a secret threshold: let the adversary see it, coupled across neighbours.
+
+P's threshold is matched with Q's threshold that is one lower. Publishing the match only helps the adversary, and
+once it is known every question is a plain pair of laws, so that the dynamic programme of `adversary` applies: the
+threshold's own log-ratio is paid when it is drawn (once, or after every abstention). A question whose winner
+differs is taken out, and its chance of being answered is added at the end: before the first such answer every
+such question ends in an abstention, so there are at most as many as abstentions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from mapl.audit.adversary import Backup, LossGrid
+from mapl.audit.histograms import Floats, Law, Pairs, histograms, neighbours
+from mapl.audit.secrets import Secrets
+from mapl.types import Secret, State, Tallies
+
+
+def coupled_delta(
+    law: Law, secrets: Secrets, n_teachers: int, abstentions: int, questions: int, epsilon: float
+) -> float:
+    """Return an upper bound on delta at epsilon of every adaptive adversary with this many questions."""
+    grid = LossGrid.around(epsilon, questions)
+    question = Backup(grid, revealed_pairs(law, secrets, n_teachers))
+    threshold = Backup(grid, matched_thresholds(secrets))
+
+    def drawn(value: Floats) -> Floats:
+        return threshold.best(value, value)[0]
+
+    value = [grid.ends()] * (abstentions + 1)
+    for _ in range(questions):
+        new = [value[0], *(drawn(v) for v in value[1:])] if secrets.refreshed else value
+        value = [value[0]] + [
+            np.maximum(value[t], question.best(value[t], new[t - 1])[0]) for t in range(1, abstentions + 1)
+        ]
+    seen = grid.at(drawn(value[abstentions]), 0.0)
+    # Thresholds that were left out may tell everything, on every occasion they are drawn.
+    left_out = (secrets.missing + 1e-15) * (1 + math.exp(epsilon)) * (abstentions if secrets.refreshed else 1)
+    return min(1.0, seen + different_winner(law, secrets, n_teachers, abstentions) + left_out)
+
+
+def revealed_pairs(law: Law, secrets: Secrets, n_teachers: int) -> Pairs:
+    """Return the pairs of laws at matched thresholds, at every height of a distance above its threshold."""
+    rows = histograms(n_teachers, 2)
+    before, after = neighbours(rows)
+    same = np.arange(len(rows))
+    before, after = np.concatenate([before, same]), np.concatenate([after, same])
+    p, q = [], []
+    # Only heights matter: thresholds half of the teachers apart see all of them.
+    for value in range(min(secrets.values) + 1, max(secrets.values) + n_teachers // 2 + 1, max(1, n_teachers // 2)):
+        p.append(law.chances(Tallies(rows), State(secret=Secret(value)))[before])
+        q.append(law.chances(Tallies(rows), State(secret=Secret(value - 1)))[after])
+    pairs = Pairs.of(np.concatenate(p), np.concatenate(q), 2)
+    return replace(pairs, impossible=np.zeros(len(pairs)))
+
+
+def matched_thresholds(secrets: Secrets) -> Pairs:
+    """Return the law of P's threshold and that of Q's plus one, as a single pair; equal log-ratios are one outcome."""
+    weight = dict(zip(secrets.values, secrets.weights.tolist(), strict=True))
+    grouped: dict[float, list[float]] = {}
+    unmatched = 0.0
+    for value, p in weight.items():
+        q = weight.get(value - 1, 0.0)
+        if q == 0:
+            unmatched += p
+            continue
+        total = grouped.setdefault(round(math.log(p / q), 10), [0.0, 0.0])
+        total[0] += p
+        total[1] += q
+    p, q = np.array(list(grouped.values())).reshape(-1, 2).T
+    return Pairs(p[None, :], q[None, :], np.array([unmatched]), np.zeros(len(p), dtype=np.bool_))
+
+
+def different_winner(law: Law, secrets: Secrets, n_teachers: int, abstentions: int) -> float:
+    """Bound the chance that a question whose winner differs between neighbours is ever answered."""
+    rows = histograms(n_teachers, 2)
+    values = Tallies(rows).values
+    before, after = neighbours(rows)
+    at_risk = np.unique(before[values[before] != values[after]])
+    answered = 1 - secrets.laws(law, rows[at_risk])[:, :, 2]
+    if secrets.refreshed:
+        return abstentions * float((answered @ secrets.weights).max())
+    # One threshold for the whole run: it lets such a question pass, or it does not.
+    return float(((answered > 0) @ secrets.weights).max())

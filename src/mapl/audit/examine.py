@@ -1,0 +1,237 @@
+"""The audit itself: claims from one object, behaviour from another (the same one, if the mechanism is honest)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from mapl.accounting import Loss, capacity
+from mapl.audit.adversary import Game, lower_delta, upper_delta
+from mapl.audit.coupled import coupled_delta
+from mapl.audit.finding import Finding, Verdict
+from mapl.audit.histograms import NEVER, Law, Pairs, pairs_of
+from mapl.audit.limits import Limits, limits_of
+from mapl.audit.moments import divergence, impossible
+from mapl.audit.secrets import Secrets, secrets_of
+from mapl.audit.transcripts import Menu, Run, best_adaptive, block_strategies, hockey_stick, moment
+from mapl.errors import InvalidParameter
+from mapl.mechanisms import AnyMechanism
+from mapl.types import Budget, positive_integer
+
+ROUNDING = 1e-6
+"""Relative: exact laws are evaluated in double precision, and orders of a hundred cost digits."""
+NOTHING = 1e-15
+MOST_EPSILON = 30.0
+ADAPTIVE_QUESTIONS = 3
+LONGEST_EPOCH = 64
+
+
+@runtime_checkable
+class Certified(Protocol):
+    """A mechanism whose table comes with a certificate."""
+
+    def certify(self, budget: Budget) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a mechanism claims of a whole run: an epsilon at delta, and the Renyi curve behind it."""
+
+    epsilon: float
+    delta: float
+    loss: Loss
+
+
+@dataclass
+class Found:
+    """The best adversary so far."""
+
+    lower: float = 0.0
+    upper: float | None = None
+    impossible: float = 0.0
+    divergences: dict[float, float] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def audit(
+    mechanism: AnyMechanism,
+    budget: Budget,
+    *,
+    n_teachers: int,
+    n_classes: int,
+    questions: int = 40,
+    law: Law | None = None,
+) -> Finding:
+    """Compare what a mechanism claims with what an adversary, who knows all but the coins, can reach.
+
+    Parameters
+    ----------
+    mechanism
+        Whose claim is examined: its epsilon at the budget's delta, and its Renyi curve.
+    questions
+        How many questions the adversary asks, at least one more than the allowed abstentions.
+    law
+        What actually runs, if that is not the mechanism: a broken twin.
+
+    Examples
+    --------
+    >>> from mapl.mechanisms import Task, make
+    >>> budget = Budget(2.0, 1e-5)
+    >>> ladder = make("ladder", Task(budget, 100, 2, 40), max_abstentions=2)
+    >>> audit(ladder, budget, n_teachers=100, n_classes=2, questions=10).verdict.value
+    'within the claim'
+    """
+    positive_integer(n_teachers=n_teachers, questions=questions)
+    claim = Claim(mechanism.epsilon(None, budget.delta), budget.delta, mechanism.total)
+    if math.isinf(claim.epsilon):
+        return Finding(
+            mechanism.name, math.inf, budget.delta, 1.0, 1.0, None, None, None, None, Verdict.claims_nothing, questions
+        )
+    if claim.epsilon > MOST_EPSILON:
+        raise InvalidParameter(
+            f"The claimed epsilon is {claim.epsilon:g}; an audit takes at most {MOST_EPSILON:g}, beyond which "
+            "nothing is promised that is worth auditing."
+        )
+    real: Law = mechanism if law is None else law
+    limits = limits_of(real, n_teachers, n_classes, questions)
+    secrets = secrets_of(real)
+    if secrets is None:
+        found = against_open(real, claim, limits, n_teachers, n_classes, questions)
+    else:
+        found = against_secret(real, secrets, claim, limits, n_teachers, questions)
+    certified = real.certify(budget) if isinstance(real, Certified) else None
+    return conclude(mechanism.name, claim, budget, found, certified, limits, questions)
+
+
+def against_open(
+    law: Law, claim: Claim, limits: Limits, n_teachers: int, n_classes: int, questions: int
+) -> Found:
+    """Play the optimal adaptive adversary over every neighbouring pair of histograms."""
+    pairs = pairs_of(law, n_teachers, n_classes)
+    game = Game.of(pairs, limits, questions)
+    found = Found(impossible=impossible(game))
+    found.divergences = {order: divergence(game, order) for order, _ in claim.loss.divergences}
+    upper, policy = upper_delta(game, claim.epsilon)
+    found.lower = lower_delta(game, claim.epsilon, policy)
+    found.upper = min([upper, *_converted(claim, found)])
+    one = Game.of(pairs, Limits(), 1)
+    found.details = {
+        "pairs": len(pairs),
+        "largest_log_ratio_of_one_question": divergence(one, math.inf),
+        "delta_of_one_question": lower_delta(one, claim.epsilon, upper_delta(one, claim.epsilon)[1]),
+    }
+    return found
+
+
+def _converted(claim: Claim, found: Found) -> list[float]:
+    """Return the deltas that the exact divergences imply at the claimed epsilon, at every order."""
+    deltas = []
+    for order, value in found.divergences.items():
+        if math.isinf(order):
+            if value <= claim.epsilon * (1 + 1e-12):
+                deltas.append(found.impossible)
+        elif math.isfinite(value):
+            exponent = (order - 1) * value - capacity(claim.epsilon, 1.0, order)
+            deltas.append(math.exp(min(exponent, 0.0)) + found.impossible)
+    return deltas
+
+
+def against_secret(
+    law: Law, secrets: Secrets, claim: Claim, limits: Limits, n_teachers: int, questions: int
+) -> Found:
+    """Play adaptive strategies of a few questions and long runs of pairs, with the exact joint law of the secret."""
+    menu = Menu.of(law, secrets, n_teachers, limits.abstentions)
+    epochs = (limits.abstentions or questions) if secrets.refreshed else 1
+    longest = min(LONGEST_EPOCH, max(2, questions // epochs)) if secrets.refreshed else questions
+    if not secrets.refreshed and limits.abstentions is None:
+        longest = min(longest, 12)  # without a limit on abstentions every history has to be kept apart
+    found = Found()
+    best: tuple[float, str] = (0.0, "none")
+    for run in block_strategies(menu, longest):
+        game = repeated(run, epochs)
+        best = max(best, (lower_delta(game, claim.epsilon), run.strategy))
+        found.impossible = max(found.impossible, impossible(game))
+        for order, _ in claim.loss.divergences:
+            found.divergences[order] = max(found.divergences.get(order, 0.0), divergence(game, order))
+    adaptive = best_adaptive(menu, ADAPTIVE_QUESTIONS, hockey_stick(claim.epsilon))
+    order = claim.loss.best_order(claim.delta)
+    if math.isfinite(order):
+        few = math.log(best_adaptive(menu, ADAPTIVE_QUESTIONS - 1, moment(order))) / (order - 1)
+        found.divergences[order] = max(found.divergences[order], few)
+    # Secrets too rare to be listed can only take from what was found.
+    found.lower = max(0.0, max(best[0], adaptive) - math.exp(claim.epsilon) * secrets.missing * epochs)
+    if secrets.is_threshold and limits.abstentions is not None:
+        found.upper = coupled_delta(law, secrets, n_teachers, limits.abstentions, questions, claim.epsilon)
+    found.details = {
+        "secrets": len(secrets.values),
+        "best_long_strategy": best[1],
+        "delta_of_long_strategy": best[0],
+        f"delta_of_{ADAPTIVE_QUESTIONS}_adaptive_questions": adaptive,
+    }
+    return found
+
+
+def repeated(run: Run, epochs: int) -> Game:
+    """Return the game of playing a strategy again in every epoch, until it does not end in a fresh secret."""
+    never = (run.p < NEVER) | (run.q < NEVER)
+    p, q = (np.where(never, 0.0, side)[None, :] for side in (run.p, run.q))
+    gone = np.where(run.q < NEVER, run.p, 0.0).sum()
+    pairs = Pairs(p, q, np.array([gone]), run.halts == 0)
+    return Game(pairs, None, 1, epochs)
+
+
+def conclude(
+    name: str,
+    claim: Claim,
+    budget: Budget,
+    found: Found,
+    certified: bool | None,
+    limits: Limits,
+    questions: int,
+) -> Finding:
+    """Weigh what was found against the claim."""
+    claimed = dict(claim.loss.divergences)
+
+    def share(order: float) -> float:
+        """Return what part of the claimed divergence was found; floating point is given the benefit of the doubt."""
+        return max(0.0, found.divergences[order] - NOTHING) / max(claimed[order], NOTHING)
+
+    order = max(found.divergences, key=share, default=None)
+    too_much: dict[str, Callable[[], bool]] = {
+        "delta": lambda: found.lower > claim.delta * (1 + ROUNDING) + NOTHING,
+        "Renyi divergence": lambda: order is not None and share(order) > 1 + ROUNDING,
+        "chance of an impossible answer": lambda: found.impossible > claim.loss.delta * (1 + ROUNDING) + NOTHING,
+        "claimed epsilon above the budget": lambda: claim.epsilon > budget.epsilon,
+        "certificate": lambda: certified is False,
+    }
+    exceeded = [what for what, is_exceeded in too_much.items() if is_exceeded()]
+    if exceeded:
+        verdict = Verdict.violated
+    elif found.upper is not None and found.upper <= claim.delta * (1 + ROUNDING) + NOTHING:
+        verdict = Verdict.within
+    else:
+        verdict = Verdict.not_exceeded
+    return Finding(
+        mechanism=name,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        found_delta_lower=found.lower,
+        found_delta_upper=found.upper,
+        renyi_order=order,
+        renyi_claimed=None if order is None else claimed[order],
+        renyi_found=None if order is None else found.divergences[order],
+        certified=certified,
+        verdict=verdict,
+        questions=min(questions, limits.questions or questions),
+        details={
+            "exceeded": exceeded,
+            "impossible_claimed": claim.loss.delta,
+            "impossible_found": found.impossible,
+            "limits": {k: getattr(limits, k) for k in ("abstentions", "answers", "questions")},
+            **found.details,
+        },
+    )
