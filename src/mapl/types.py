@@ -145,6 +145,8 @@ class Tallies:
                 "The rows of the vote counts have different totals; every teacher must vote exactly once on "
                 "every question (a teacher that fails casts a fixed vote)."
             )
+        if totals[0] > MAX_TEACHERS:
+            raise InvalidData(f"The vote counts sum to more than {MAX_TEACHERS}, the most teachers mapl counts.")
         if totals[0] == 0:
             raise InvalidData("The vote counts are all zero; there must be at least one teacher.")
         return cls(whole)
@@ -210,7 +212,7 @@ class State:
             self,
             answered=self.answered + answered,
             abstained=self.abstained + abstained,
-            halted=halted,
+            halted=self.halted or halted,
             secret=secret,
         )
 

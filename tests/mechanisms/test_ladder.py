@@ -196,10 +196,10 @@ def test_one_order_of_the_inequality_is_not_enough(epsilon: float, delta: float,
     made = ladder(epsilon, delta, most)
     order, price = np.array([made.order]), np.array([made.price * (1 - 1e-5)])
     rungs = [LogChance.of_passing(np.log(np.array([made.rungs.numerators[0] / ONE])))]
-    guess = LogChance.of_passing(rungs[0].passing * 0.9)
+    guess = LogChance.of_passing(rungs[0].passing * 0.9).log_odds
     for _ in range(30):
         rungs.append(root(rungs[-1], order, price, guess, numerator="x"))
-        guess = LogChance.of_passing(np.minimum(2 * rungs[-1].passing - rungs[-2].passing, -1e-9))
+        guess = 2 * rungs[-1].log_odds - rungs[-2].log_odds
     numerators = to_numerators((r.passing[0] for r in rungs), (r.abstaining[0] for r in rungs))
     assert (np.diff(numerators) > 0).any()
     assert not replace(made, rungs=Rungs(numerators)).certify(Budget(epsilon, delta))

@@ -55,7 +55,7 @@ def test_the_excess_is_the_inequality_minus_one(x: float, share: float, order: f
 def test_a_step_is_the_lowest_that_holds_in_both_orders(x: float, order: float, price: float) -> None:
     """The step satisfies (L) both ways; a thousandth lower it does not."""
     start = chance(x)
-    guess = LogChance.of_passing(start.passing * (order - 1) / order)  # what `climb` starts from
+    guess = LogChance.of_passing(start.passing * (order - 1) / order).log_odds  # what `climb` starts from
     z = lowest_step(start, array(order), array(price), guess)
     assert z.abstaining[0] <= start.abstaining[0]
     for p, q in ((start, z), (z, start)):
@@ -71,7 +71,7 @@ def test_a_step_is_the_lowest_that_holds_in_both_orders(x: float, order: float, 
 def test_long_steps_find_their_root_too(passing: float, order: float, price: float) -> None:
     """From a first rung at (epsilon 1000, delta 1e-5, T 10): the root is near one half, far from both ends."""
     start = LogChance.of_passing(array(math.log(passing)))
-    guess = LogChance.of_passing(start.passing * (order - 1) / order)
+    guess = LogChance.of_passing(start.passing * (order - 1) / order).log_odds
     z = lowest_step(start, array(order), array(price), guess)
     assert excess(z, start, array(order), array(price))[0] == pytest.approx(0, abs=1e-9)
 

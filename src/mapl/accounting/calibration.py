@@ -26,7 +26,7 @@ def smallest_real(affordable: Callable[[float], bool], low: float, high: float, 
 
 def largest_integer(affordable: Callable[[int], bool], *, most: int = 1 << 40) -> int:
     """Return the largest whole number, from 0 to `most`, that is affordable."""
-    if not affordable(1):
+    if most < 1 or not affordable(1):
         return 0
     low, high = 1, 2
     while high <= most and affordable(high):

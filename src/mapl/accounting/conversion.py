@@ -21,7 +21,8 @@ def capacity(epsilon: float, delta: float, order: float) -> float:
         return -math.inf
     shape = math.log(order) - (order - 1) * math.log1p(-1 / order)
     value = (order - 1) * epsilon + math.log(delta) + shape
-    return value - SLACK * ((order - 1) * epsilon + abs(math.log(delta)) + abs(shape))
+    # Eight times the slack of the way back, so that spending a whole capacity reads as no more than epsilon.
+    return value - 8 * SLACK * ((order - 1) * epsilon + abs(math.log(delta)) + abs(shape))
 
 
 def epsilon_of_moment(log_moment: float, delta: float, order: float) -> float:

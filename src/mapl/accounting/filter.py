@@ -45,9 +45,11 @@ class PricedOutcomes:
 
     def affords(self, counts: Mapping[str, int]) -> bool:
         """Say whether the counted outcomes together stay within the capacity."""
-        return self.total(counts) <= Fraction(self.capacity)
+        return isfinite(self.capacity) and self.total(counts) <= Fraction(self.capacity)
 
     def most(self, outcome: str) -> int | None:
         """Return how many times an outcome may occur alone, or None if it is free."""
         price = Fraction(self.prices[outcome])
+        if not isfinite(self.capacity):
+            return 0
         return None if price == 0 else max(0, int(Fraction(self.capacity) // price))

@@ -57,7 +57,7 @@ class Loss:
 
     @classmethod
     def nothing(cls, orders: Iterable[float] = (*ORDERS, math.inf)) -> Self:
-        """Return the loss of releasing nothing."""
+        """Return the loss of releasing nothing, at the given orders; a sum keeps only those."""
         return cls.of(dict.fromkeys(orders, 0.0))
 
     @classmethod
@@ -87,12 +87,14 @@ class Loss:
         mine, theirs = self._by_order, other._by_order
         # One part in 10^15 covers the rounding of the sum itself.
         total = {a: (mine[a] + theirs[a]) * (1 + 1e-15) for a in mine if a in theirs}
-        return Loss.of(total, self.delta + other.delta)
+        return Loss.of(total, (self.delta + other.delta) * (1 + 1e-15))
 
     def __mul__(self, times: int) -> Loss:
         if isinstance(times, bool) or times != int(times) or times < 0:
             raise InvalidParameter(f"A loss repeats a whole number of times, at least 0; got {times}.")
-        return Loss.of({a: r * int(times) * (1 + 1e-15) for a, r in self.divergences}, self.delta * int(times))
+        return Loss.of(
+            {a: r * int(times) * (1 + 1e-15) for a, r in self.divergences}, self.delta * int(times) * (1 + 1e-15)
+        )
 
     __rmul__ = __mul__
 
@@ -107,6 +109,8 @@ class Loss:
 
     def best_order(self, delta: float) -> float:
         """Return the order whose conversion `epsilon` reports."""
+        if not self.divergences:
+            raise InvalidParameter("A loss that no order bounds has no best order.")
         return min(self.divergences, key=lambda entry: Loss((entry,), self.delta).epsilon(delta))[0]
 
 

@@ -61,9 +61,7 @@ class Game:
     def live(self) -> list[tuple[int, int]]:
         """Return the states in which a question may still be asked."""
         t, s = self.shape
-        return [
-            (i, j) for i in range(self.abstentions is not None, t) for j in range(self.answers is not None, s)
-        ]
+        return [(i, j) for i in range(self.abstentions is not None, t) for j in range(self.answers is not None, s)]
 
     def after(self, state: tuple[int, int], *, abstained: bool) -> tuple[int, int]:
         """Return the state after an abstention or an answer; index zero of a limit means halted."""
@@ -95,7 +93,7 @@ class LossGrid:
 
     @cached_property
     def losses(self) -> Floats:
-        return self.epsilon + self.step * np.arange(-self.below, self.above + 1)
+        return np.asarray(self.epsilon + self.step * np.arange(-self.below, self.above + 1), dtype=np.float64)
 
     @cached_property
     def ratios(self) -> Floats:
@@ -129,7 +127,7 @@ class LossGrid:
     def cells(self, losses: Floats) -> NDArray[np.int64]:
         """Return the nearest point of each log-ratio."""
         nearest = np.rint((losses - self.losses[0]) / self.step).astype(np.int64)
-        return nearest.clip(0, len(self) - 1)
+        return np.asarray(nearest.clip(0, len(self) - 1))
 
     def at(self, value: Floats, loss: float) -> float:
         """Return an upper bound of V at one log-ratio."""
@@ -181,7 +179,9 @@ def upper_delta(game: Game, epsilon: float) -> tuple[float, Policy]:
     for _ in range(game.questions):
         before, choices = value.copy(), {}
         for state in game.live():
-            best, choice = backup.best(value[game.after(state, abstained=False)], value[game.after(state, abstained=True)])
+            best, choice = backup.best(
+                value[game.after(state, abstained=False)], value[game.after(state, abstained=True)]
+            )
             worse = best <= value[state]
             before[state] = np.where(worse, value[state], best)
             choices[state] = np.where(worse, np.int32(-1), choice)

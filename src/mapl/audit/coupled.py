@@ -17,16 +17,35 @@ import numpy as np
 from mapl.audit.adversary import Backup, LossGrid
 from mapl.audit.histograms import Floats, Law, Pairs, histograms, neighbours
 from mapl.audit.secrets import Secrets
-from mapl.types import Secret, State, Tallies
+from mapl.types import Budget, Secret, State, Tallies
+
+FAINT = 0.01
+"""Abstentions that cost the adversary together less than this share of delta are granted to it: the chances of
+abstaining are differences from one, and have no digits left where they are tiny."""
 
 
 def coupled_delta(
-    law: Law, secrets: Secrets, n_teachers: int, abstentions: int, questions: int, epsilon: float
+    law: Law, secrets: Secrets, n_teachers: int, abstentions: int, questions: int, budget: Budget
 ) -> float:
-    """Return an upper bound on delta at epsilon of every adaptive adversary with this many questions."""
+    """Return an upper bound on delta at the budget's epsilon of every adaptive adversary."""
+    epsilon, faint = budget.epsilon, FAINT * budget.delta / questions
+    pairs, thresholds = revealed_pairs(law, secrets, n_teachers, faint), matched_thresholds(secrets)
+    draws = abstentions if secrets.refreshed else 1
+    # Granted: faint abstentions (and what their absence tells), thresholds that were left out, different winners.
+    granted = 2 * questions * faint + (secrets.missing + 1e-15) * (1 + math.exp(epsilon)) * draws
+    granted += different_winner(law, secrets, n_teachers, abstentions)
+    pure = steepest_run(pairs, thresholds, draws, abstentions, questions)
+    beyond = -math.expm1(min(0.0, epsilon - pure)) + draws * float(thresholds.impossible[0])
+    if beyond > FAINT * budget.delta:
+        beyond = min(beyond, _optimal(pairs, thresholds, secrets, abstentions, questions, epsilon))
+    return min(1.0, granted + beyond)
+
+
+def _optimal(
+    pairs: Pairs, thresholds: Pairs, secrets: Secrets, abstentions: int, questions: int, epsilon: float
+) -> float:
     grid = LossGrid.around(epsilon, questions)
-    question = Backup(grid, revealed_pairs(law, secrets, n_teachers))
-    threshold = Backup(grid, matched_thresholds(secrets))
+    question, threshold = Backup(grid, pairs), Backup(grid, thresholds)
 
     def drawn(value: Floats) -> Floats:
         return threshold.best(value, value)[0]
@@ -37,13 +56,18 @@ def coupled_delta(
         value = [value[0]] + [
             np.maximum(value[t], question.best(value[t], new[t - 1])[0]) for t in range(1, abstentions + 1)
         ]
-    seen = grid.at(drawn(value[abstentions]), 0.0)
-    # Thresholds that were left out may tell everything, on every occasion they are drawn.
-    left_out = (secrets.missing + 1e-15) * (1 + math.exp(epsilon)) * (abstentions if secrets.refreshed else 1)
-    return min(1.0, seen + different_winner(law, secrets, n_teachers, abstentions) + left_out)
+    return grid.at(drawn(value[abstentions]), 0.0)
 
 
-def revealed_pairs(law: Law, secrets: Secrets, n_teachers: int) -> Pairs:
+def steepest_run(pairs: Pairs, thresholds: Pairs, draws: int, abstentions: int, questions: int) -> float:
+    """Return the largest log-ratio of a whole run: that of every draw, every abstention, every answer."""
+    ratio = pairs.log_ratios()
+    answering, abstaining = (max(0.0, float(ratio[:, pairs.abstains == kind].max())) for kind in (False, True))
+    drawing = max(0.0, float(thresholds.log_ratios().max()))
+    return draws * drawing + abstentions * abstaining + questions * answering
+
+
+def revealed_pairs(law: Law, secrets: Secrets, n_teachers: int, faint: float) -> Pairs:
     """Return the pairs of laws at matched thresholds, at every height of a distance above its threshold."""
     rows = histograms(n_teachers, 2)
     before, after = neighbours(rows)
@@ -52,14 +76,16 @@ def revealed_pairs(law: Law, secrets: Secrets, n_teachers: int) -> Pairs:
     p, q = [], []
     # Only heights matter: thresholds half of the teachers apart see all of them.
     for value in range(min(secrets.values) + 1, max(secrets.values) + n_teachers // 2 + 1, max(1, n_teachers // 2)):
-        p.append(law.chances(Tallies(rows), State(secret=Secret(value)))[before])
-        q.append(law.chances(Tallies(rows), State(secret=Secret(value - 1)))[after])
+        laws = [law.chances(Tallies(rows), State(secret=Secret(v))) for v in (value, value - 1)]
+        seen = laws[0][before, 2] > faint
+        p.append(laws[0][before[seen]])
+        q.append(laws[1][after[seen]])
     pairs = Pairs.of(np.concatenate(p), np.concatenate(q), 2)
     return replace(pairs, impossible=np.zeros(len(pairs)))
 
 
 def matched_thresholds(secrets: Secrets) -> Pairs:
-    """Return the law of P's threshold and that of Q's plus one, as a single pair; equal log-ratios are one outcome."""
+    """Return the law of P's threshold and that of Q's plus one, as one pair; equal log-ratios are one outcome."""
     weight = dict(zip(secrets.values, secrets.weights.tolist(), strict=True))
     grouped: dict[float, list[float]] = {}
     unmatched = 0.0
@@ -71,7 +97,7 @@ def matched_thresholds(secrets: Secrets) -> Pairs:
         total = grouped.setdefault(round(math.log(p / q), 10), [0.0, 0.0])
         total[0] += p
         total[1] += q
-    p, q = np.array(list(grouped.values())).reshape(-1, 2).T
+    p, q = np.array(list(grouped.values()) or [[0.0, 0.0]]).T
     return Pairs(p[None, :], q[None, :], np.array([unmatched]), np.zeros(len(p), dtype=np.bool_))
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -89,7 +88,17 @@ def audit(
     claim = Claim(mechanism.epsilon(None, budget.delta), budget.delta, mechanism.total)
     if math.isinf(claim.epsilon):
         return Finding(
-            mechanism.name, math.inf, budget.delta, 1.0, 1.0, None, None, None, None, Verdict.claims_nothing, questions
+            mechanism.name,
+            math.inf,
+            budget.delta,
+            1.0,
+            1.0,
+            None,
+            None,
+            None,
+            None,
+            Verdict.claims_nothing,
+            questions,
         )
     if claim.epsilon > MOST_EPSILON:
         raise InvalidParameter(
@@ -107,9 +116,7 @@ def audit(
     return conclude(mechanism.name, claim, budget, found, certified, limits, questions)
 
 
-def against_open(
-    law: Law, claim: Claim, limits: Limits, n_teachers: int, n_classes: int, questions: int
-) -> Found:
+def against_open(law: Law, claim: Claim, limits: Limits, n_teachers: int, n_classes: int, questions: int) -> Found:
     """Play the optimal adaptive adversary over every neighbouring pair of histograms."""
     pairs = pairs_of(law, n_teachers, n_classes)
     game = Game.of(pairs, limits, questions)
@@ -143,7 +150,7 @@ def _converted(claim: Claim, found: Found) -> list[float]:
 def against_secret(
     law: Law, secrets: Secrets, claim: Claim, limits: Limits, n_teachers: int, questions: int
 ) -> Found:
-    """Play adaptive strategies of a few questions and long runs of pairs, with the exact joint law of the secret."""
+    """Play every adaptive strategy of a few questions and long runs of pairs, with the secret's exact law."""
     menu = Menu.of(law, secrets, n_teachers, limits.abstentions)
     epochs = (limits.abstentions or questions) if secrets.refreshed else 1
     longest = min(LONGEST_EPOCH, max(2, questions // epochs)) if secrets.refreshed else questions
@@ -164,8 +171,9 @@ def against_secret(
         found.divergences[order] = max(found.divergences[order], few)
     # Secrets too rare to be listed can only take from what was found.
     found.lower = max(0.0, max(best[0], adaptive) - math.exp(claim.epsilon) * secrets.missing * epochs)
-    if secrets.is_threshold and limits.abstentions is not None:
-        found.upper = coupled_delta(law, secrets, n_teachers, limits.abstentions, questions, claim.epsilon)
+    if secrets.is_threshold and limits.abstentions is not None and not exceeded(claim, found):
+        asked = Budget(claim.epsilon, claim.delta)
+        found.upper = coupled_delta(law, secrets, n_teachers, limits.abstentions, questions, asked)
     found.details = {
         "secrets": len(secrets.values),
         "best_long_strategy": best[1],
@@ -184,6 +192,22 @@ def repeated(run: Run, epochs: int) -> Game:
     return Game(pairs, None, 1, epochs)
 
 
+def shares(claim: Claim, found: Found) -> dict[float, float]:
+    """Return, at every order, what part of the claimed divergence was found, rounded in the claim's favour."""
+    claimed = dict(claim.loss.divergences)
+    return {a: max(0.0, value - NOTHING) / max(claimed[a], NOTHING) for a, value in found.divergences.items()}
+
+
+def exceeded(claim: Claim, found: Found) -> list[str]:
+    """Name the parts of the claim that an explicit adversary exceeds."""
+    parts = {
+        "delta": found.lower > claim.delta * (1 + ROUNDING) + NOTHING,
+        "Renyi divergence": max(shares(claim, found).values(), default=0.0) > 1 + ROUNDING,
+        "chance of an impossible answer": found.impossible > claim.loss.delta * (1 + ROUNDING) + NOTHING,
+    }
+    return [part for part, is_exceeded in parts.items() if is_exceeded]
+
+
 def conclude(
     name: str,
     claim: Claim,
@@ -194,27 +218,19 @@ def conclude(
     questions: int,
 ) -> Finding:
     """Weigh what was found against the claim."""
-    claimed = dict(claim.loss.divergences)
-
-    def share(order: float) -> float:
-        """Return what part of the claimed divergence was found; floating point is given the benefit of the doubt."""
-        return max(0.0, found.divergences[order] - NOTHING) / max(claimed[order], NOTHING)
-
-    order = max(found.divergences, key=share, default=None)
-    too_much: dict[str, Callable[[], bool]] = {
-        "delta": lambda: found.lower > claim.delta * (1 + ROUNDING) + NOTHING,
-        "Renyi divergence": lambda: order is not None and share(order) > 1 + ROUNDING,
-        "chance of an impossible answer": lambda: found.impossible > claim.loss.delta * (1 + ROUNDING) + NOTHING,
-        "claimed epsilon above the budget": lambda: claim.epsilon > budget.epsilon,
-        "certificate": lambda: certified is False,
-    }
-    exceeded = [what for what, is_exceeded in too_much.items() if is_exceeded()]
-    if exceeded:
+    broken = exceeded(claim, found)
+    if claim.epsilon > budget.epsilon:
+        broken.append("claimed epsilon above the budget")
+    if certified is False:
+        broken.append("certificate")
+    if broken:
         verdict = Verdict.violated
     elif found.upper is not None and found.upper <= claim.delta * (1 + ROUNDING) + NOTHING:
         verdict = Verdict.within
     else:
         verdict = Verdict.not_exceeded
+    used = shares(claim, found)
+    order = max(used, key=lambda a: used[a], default=None)
     return Finding(
         mechanism=name,
         epsilon=claim.epsilon,
@@ -222,16 +238,16 @@ def conclude(
         found_delta_lower=found.lower,
         found_delta_upper=found.upper,
         renyi_order=order,
-        renyi_claimed=None if order is None else claimed[order],
+        renyi_claimed=None if order is None else claim.loss.at(order),
         renyi_found=None if order is None else found.divergences[order],
         certified=certified,
         verdict=verdict,
         questions=min(questions, limits.questions or questions),
         details={
-            "exceeded": exceeded,
+            "exceeded": broken,
             "impossible_claimed": claim.loss.delta,
             "impossible_found": found.impossible,
-            "limits": {k: getattr(limits, k) for k in ("abstentions", "answers", "questions")},
+            "limits": asdict(limits),
             **found.details,
         },
     )

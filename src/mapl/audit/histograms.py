@@ -84,12 +84,15 @@ class Pairs:
         sorted_groups = [np.sort(p[:, g] + 1j * q[:, g], axis=1) for g in groups]
         rows = np.unique(np.concatenate(sorted_groups, axis=1), axis=0)
         p, q = rows.real, rows.imag
-        seen = np.flatnonzero((np.maximum(p, q) > 0).any(axis=0))
         differing = (p != q).any(axis=1)
-        p, q = (side[differing][:, seen] for side in (p, q)) if differing.any() else (p[:, seen], q[:, seen])
+        if differing.any():
+            p, q = p[differing], q[differing]
         never = (q < NEVER) | (p < NEVER)
         impossible = np.where(q < NEVER, p, 0.0).sum(axis=1)
-        return cls(np.where(never, 0.0, p), np.where(never, 0.0, q), impossible, seen >= n_classes)
+        seen = np.flatnonzero(~never.all(axis=0))
+        return cls(
+            np.where(never, 0.0, p)[:, seen], np.where(never, 0.0, q)[:, seen], impossible, seen >= n_classes
+        )
 
     def log_ratios(self) -> Floats:
         """Return ln(p/q) of every outcome, zero where it is taken out."""

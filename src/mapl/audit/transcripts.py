@@ -70,7 +70,7 @@ class Menu:
 
     @property
     def abstaining(self) -> int:
-        return self.p.shape[2] - 1
+        return int(self.p.shape[2]) - 1
 
 
 def best_adaptive(menu: Menu, questions: int, score: Score) -> float:
@@ -152,9 +152,9 @@ def play(menu: Menu, questions: list[int]) -> Run:
             for key, parts in after.items()
         }
     ends += [(float(p.sum()), float(q.sum()), 1) for p, q in nodes.values()]
-    p, q, halts = zip(*ends, strict=True)
-    name = " then ".join(_counted(menu, questions))
-    return Run(np.array(p), np.array(q), np.array(halts, dtype=np.int64), name)
+    table = np.array(ends)
+    strategy = " then ".join(_counted(menu, questions))
+    return Run(table[:, 0], table[:, 1], table[:, 2].astype(np.int64), strategy)
 
 
 def _counted(menu: Menu, questions: list[int]) -> list[str]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from mapl.accounting import Loss, largest_integer
 from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.mechanisms.argmax_laws import GaussianLaw
 from mapl.mechanisms.argmax_price import argmax_loss, one_bit_loss
 from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, until_nth
-from mapl.mechanisms.noisy_max import argmax_chances, calibrated_sigma
+from mapl.mechanisms.noise_law import above, answered_by_argmax, chance_of_leader, noisy_argmax
+from mapl.mechanisms.noisy_max import calibrated_sigma
 from mapl.noise import Coins, discrete_gaussian
 from mapl.types import ABSTAIN, Outcome, State, Tallies, finite_positive, positive_integer
 
@@ -132,15 +132,15 @@ class ConfidentMax(PricedByLoss):
         passes = passes[:asked]
         chosen = counts[:asked][passes]
         labels = np.full(asked, ABSTAIN, dtype=np.int32)
-        labels[passes] = (chosen + coins.draw(discrete_gaussian(self.sigma), chosen.shape)).argmax(axis=1)
+        labels[passes] = noisy_argmax(discrete_gaussian(self.sigma), chosen, coins)
         answered = len(chosen)
         halted = asked >= questions_left or answered >= answers_left
         return Outcome(labels, state.after(answered, asked - answered, halted=halted))
 
     def chances(self, block: Tallies, state: State) -> Floats:
-        test = GaussianLaw.beyond(self.sigma_test, math.ceil(9 * self.sigma_test))
-        passing = test.at_most(block.counts.max(axis=1).astype(np.int64) - self.threshold)  # symmetric noise
-        law = argmax_chances(block, GaussianLaw.beyond(self.sigma, math.ceil(9 * self.sigma))) * passing[:, None]
+        needed = self.threshold - block.counts.max(axis=1).astype(np.int64)
+        passing = above(discrete_gaussian(self.sigma_test), needed - 1)
+        law = answered_by_argmax(discrete_gaussian(self.sigma), block) * passing[:, None]
         law[:, block.n_classes] = 1 - passing
         return law
 
@@ -160,6 +160,5 @@ class ConfidentMax(PricedByLoss):
         return None
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
-        counts = np.zeros((1, n_classes), dtype=np.int64)
-        counts[0, -1] = n_teachers
-        return float(self.chances(Tallies(counts), State())[0, n_classes - 1])
+        passing = float(above(discrete_gaussian(self.sigma_test), np.array([self.threshold - n_teachers - 1]))[0])
+        return passing * chance_of_leader(discrete_gaussian(self.sigma), n_teachers - 1, n_classes)

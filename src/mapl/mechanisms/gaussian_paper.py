@@ -14,7 +14,6 @@ from mapl.accounting import ORDERS, Loss
 from mapl.errors import InvalidParameter
 from mapl.mechanisms.mechanism import Floats, Parameters, Task
 from mapl.mechanisms.noise_law import (
-    DEVIATION,
     WIDEST_GAUSSIAN,
     above,
     at_most,
@@ -22,10 +21,9 @@ from mapl.mechanisms.noise_law import (
     law_of_argmax,
     noisy_argmax,
     refuse_wide_noise,
-    trusted,
 )
 from mapl.mechanisms.single import MOST_EPSILON_EACH, AnswersEverything
-from mapl.noise import Coins, NoiseTable, discrete_gaussian
+from mapl.noise import DEVIATION, Coins, NoiseTable, discrete_gaussian
 from mapl.types import Budget, Labels, State, Tallies
 
 
@@ -73,7 +71,7 @@ class LZCW21Gaussian(AnswersEverything):
 
     @cached_property
     def noise(self) -> NoiseTable:
-        return trusted(discrete_gaussian(self.noise_scale))
+        return discrete_gaussian(self.noise_scale)
 
     @property
     def parameters(self) -> Parameters:

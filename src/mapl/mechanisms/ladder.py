@@ -24,12 +24,16 @@ from mapl.mechanisms.rungs import (
     certified,
     lowest_step,
     price_at,
-    to_numerators,
 )
 from mapl.noise import ONE, Coins
-from mapl.types import ABSTAIN, Budget, Outcome, Stable, State, Tallies, positive_integer
+from mapl.types import ABSTAIN, Budget, Outcome, Stable, State, Tallies, finite_positive, positive_integer
 
 FAILURE_SHARES = (0.02, 0.05, 0.1, 0.2)
+RACE_TOLERANCE = 1e-7
+"""A race only compares candidates; the winner is built anew, exactly."""
+LEAST_FIRST = 1 << 12
+"""Numerators below this round too coarsely to build on."""
+MOST_ABSTENTIONS = 100_000
 GOAL = 0.01
 """Ladders are designed for the shortest distance at which they abstain with this probability."""
 
@@ -66,7 +70,7 @@ class Ladder(PricedByLoss):
         """Build and certify the ladder that needs the least distance for a 99% pass within the budget."""
         positive_integer(max_abstentions=max_abstentions)
         longest = longest_table(task.n_teachers)
-        orders = None if order is None else np.array([order])
+        orders = None if order is None else np.array([above_one(order)])
         found = design(task.budget, max_abstentions, longest, orders=orders)
         for slack in SLACKS:
             ladder = cls(build(found, longest, slack), max_abstentions, found.order, found.price)
@@ -136,7 +140,7 @@ class Ladder(PricedByLoss):
         return self.rungs.distance_for(probability)
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
-        return float(self.rungs.at(np.array([n_teachers // 2]))[0]) / ONE
+        return float(self.rungs.at(np.array([(n_teachers - 1) // 2]))[0]) / ONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +152,13 @@ class Design:
     first: float
 
 
+def above_one(order: float) -> float:
+    """Return a Renyi order, refusing what is none."""
+    if not 1 < order < math.inf:
+        raise InvalidParameter(f"order is {order}; a Renyi order is a finite number above 1.")
+    return order
+
+
 def longest_table(n_teachers: int) -> int:
     """Return how many rungs K teachers can reach; a table cut there holds its last value, which is always sound."""
     return min(n_teachers // 2 + 1, MOST_RUNGS)
@@ -155,7 +166,7 @@ def longest_table(n_teachers: int) -> int:
 
 def usual_orders(budget: Budget, low: float = 0.7, high: float = 1.7) -> Floats:
     """Return the Renyi orders among which the best one for this budget has always been found."""
-    return 1 + math.log(1 / budget.delta) / budget.epsilon * np.linspace(low, high, 24)
+    return np.maximum(1 + math.log(1 / budget.delta) / budget.epsilon * np.linspace(low, high, 24), 1.01)
 
 
 def design(
@@ -172,6 +183,9 @@ def design(
     """
     if budget.delta == 0:
         raise InvalidParameter("delta is 0; this mechanism needs a positive delta, for example 1e-6.")
+    finite_positive(epsilon=budget.epsilon)
+    if max_abstentions > MOST_ABSTENTIONS:
+        raise InvalidParameter(f"max_abstentions is {max_abstentions}; it may be {MOST_ABSTENTIONS} at most.")
     candidates = []
     for order in usual_orders(budget) if orders is None else orders:
         for share in FAILURE_SHARES:
@@ -200,20 +214,32 @@ def _race(candidates: list[Design], longest: int) -> Design:
 
 
 def build(found: Design, longest: int, slack: float) -> Rungs:
-    """Build one greedy table and round it down to integers; a slack in the price pays for the rounding."""
-    order, price, first = (np.array([v]) for v in (found.order, found.price * (1 - slack), found.first))
-    rungs = climb(order, price, first, longest, LAST_ABSTENTION)
-    return Rungs(to_numerators((r.passing[0] for r in rungs), (r.abstaining[0] for r in rungs)))
+    """Build one greedy table of integers; every step starts from the rounded rung before it.
+
+    A slack in the price pays for the floating-point error of the steps; the certificate has the last word.
+    """
+    order, price = np.array([found.order]), np.array([found.price * (1 - slack)])
+    numerators = [math.floor(found.first * ONE)]
+    if numerators[0] < LEAST_FIRST:
+        raise CannotCalibrate(
+            "delta is too small for this many abstentions: the first pass probability would be below 2^-50. "
+            "Raise delta or lower max_abstentions."
+        )
+    x = LogChance.of_numerator(numerators[0])
+    guess = LogChance.of_passing(x.passing * (order - 1) / order).log_odds
+    while x.abstaining[0] > math.log(LAST_ABSTENTION) and len(numerators) < longest:
+        z = lowest_step(x, order, price, guess)
+        numerators.append(max(z.numerator(), numerators[-1]))
+        before, x = x, LogChance.of_numerator(numerators[-1])
+        guess = 2 * x.log_odds - before.log_odds
+    return Rungs(np.array(numerators, dtype=np.int64))
 
 
 def climb(order: Floats, price: Floats, first: Floats, longest: int, goal: float) -> list[LogChance]:
     """Build candidate tables side by side until one of them abstains with probability `goal` or less."""
     rungs = [LogChance.of_passing(np.log(first))]
-    guess = LogChance.of_passing(rungs[0].passing * (order - 1) / order)
+    guess = LogChance.of_passing(rungs[0].passing * (order - 1) / order).log_odds
     while rungs[-1].abstaining.min() > math.log(goal) and len(rungs) < longest:
-        rungs.append(lowest_step(rungs[-1], order, price, guess))
-        before, last = rungs[-2], rungs[-1]
-        ramp = LogChance.of_passing(np.minimum(2 * last.passing - before.passing, -1e-12))
-        tail = LogChance.of_abstaining(np.minimum(2 * last.abstaining - before.abstaining, -1e-12))
-        guess = ramp.where(last.abstaining > -math.log(2), tail)
+        rungs.append(lowest_step(rungs[-1], order, price, guess, tolerance=RACE_TOLERANCE))
+        guess = 2 * rungs[-1].log_odds - rungs[-2].log_odds
     return rungs

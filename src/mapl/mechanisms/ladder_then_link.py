@@ -158,4 +158,4 @@ class LadderThenLink(PricedByLoss):
         return int(np.argmax(reached)) if reached.any() else None
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
-        return 1 - float(self.failing(np.array([n_teachers // 2]))[0])
+        return 1 - float(self.failing(np.array([(n_teachers - 1) // 2]))[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
@@ -12,11 +11,10 @@ import numpy as np
 from mapl.accounting import ORDERS, Loss, capacity, smallest_real
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
 from mapl.mechanisms import ladder as first
-from mapl.mechanisms.argmax_laws import GaussianLaw
 from mapl.mechanisms.argmax_price import argmax_loss
 from mapl.mechanisms.ladder import Ladder
 from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, until_nth
-from mapl.mechanisms.noisy_max import argmax_chances
+from mapl.mechanisms.noise_law import chance_of_leader, law_of_argmax, noisy_argmax
 from mapl.mechanisms.rungs import SLACKS
 from mapl.noise import Coins, discrete_gaussian
 from mapl.types import Budget, Outcome, State, Tallies, finite_positive, positive_integer
@@ -95,14 +93,13 @@ class LadderThenMax(PricedByLoss):
         fallback = ~passes[:asked]
         labels = block.values[:asked].copy()
         open_ = block.counts[:asked][fallback]
-        labels[fallback] = (open_ + coins.draw(discrete_gaussian(self.sigma), open_.shape)).argmax(axis=1)
+        labels[fallback] = noisy_argmax(discrete_gaussian(self.sigma), open_, coins)
         abstained = len(open_)
         return Outcome(labels, state.after(asked - abstained, abstained, halted=abstained >= left), fallback)
 
     def chances(self, block: Tallies, state: State) -> Floats:
         stable = self.ladder.chances(block, state)
-        law = GaussianLaw.beyond(self.sigma, math.ceil(9 * self.sigma))
-        second_stage = stable[:, -1:] * argmax_chances(block, law)[:, :-1]
+        second_stage = stable[:, -1:] * law_of_argmax(discrete_gaussian(self.sigma), block.counts)
         return np.hstack([stable[:, :-1], np.zeros((len(block), 1)), second_stage])
 
     @cached_property
@@ -121,10 +118,8 @@ class LadderThenMax(PricedByLoss):
         return None
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
-        counts = np.zeros((1, n_classes), dtype=np.int64)
-        counts[0, -1] = n_teachers
-        law = self.chances(Tallies(counts), State())[0]
-        return float(law[n_classes - 1] + law[-1])
+        stable = self.ladder.chance_if_unanimous(n_teachers, n_classes)
+        return stable + (1 - stable) * chance_of_leader(discrete_gaussian(self.sigma), n_teachers - 1, n_classes)
 
 
 def _sigma_for(budget: Budget, limit: int, share: float) -> float:

@@ -11,16 +11,14 @@ from mapl.accounting import Loss
 from mapl.errors import InvalidParameter
 from mapl.mechanisms.mechanism import Floats, Parameters, Task
 from mapl.mechanisms.noise_law import (
-    DEVIATION,
     WIDEST_LAPLACE,
     chance_of_leader,
     law_of_argmax,
     noisy_argmax,
     refuse_wide_noise,
-    trusted,
 )
 from mapl.mechanisms.single import MANY_ORDERS, AnswersEverything, epsilon_for_each
-from mapl.noise import Coins, NoiseTable, discrete_laplace
+from mapl.noise import DEVIATION, Coins, NoiseTable, discrete_laplace
 from mapl.types import Labels, Tallies
 
 
@@ -64,7 +62,7 @@ class LaplaceMax(AnswersEverything):
 
     @cached_property
     def noise(self) -> NoiseTable:
-        return trusted(discrete_laplace(self.scale))
+        return discrete_laplace(self.scale)
 
     @cached_property
     def per_answer(self) -> Loss:

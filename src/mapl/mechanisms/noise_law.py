@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.errors import CannotCalibrate, GuaranteeBroken
+from mapl.errors import CannotCalibrate
 from mapl.mechanisms.mechanism import Floats
 from mapl.noise import Coins, NoiseTable
 from mapl.noise.tables import MAX_HALF_WIDTH, TAIL_BITS
-from mapl.types import Counts, Labels
-
-DEVIATION = 2.0**-100
-"""No table in use is further than this (total variation) from the ideal law that the proofs speak of."""
+from mapl.types import Counts, Labels, Tallies
 
 WIDEST_LAPLACE = (MAX_HALF_WIDTH - 3) / (TAIL_BITS * math.log(2))
 WIDEST_GAUSSIAN = (MAX_HALF_WIDTH - 3) / math.sqrt(2 * TAIL_BITS * math.log(2))
@@ -28,13 +25,6 @@ def refuse_wide_noise(scale: float, widest: float) -> None:
             f"The budget asks for integer noise of scale {scale:,.0f}; tables reach {widest:,.0f}. "
             "Raise epsilon, or ask fewer questions (or allow fewer abstentions)."
         )
-
-
-def trusted(table: NoiseTable) -> NoiseTable:
-    """Return the table if it keeps the deviation that the prices of this package assume."""
-    if not table.deviation <= DEVIATION:
-        raise GuaranteeBroken(f"A noise table deviates by {table.deviation:g} from its law; at most {DEVIATION:g}.")
-    return table
 
 
 def at_most(table: NoiseTable, k: NDArray[np.integer[Any]]) -> Floats:
@@ -89,6 +79,11 @@ def law_of_argmax(table: NoiseTable, counts: Counts) -> Floats:
         before[1:] = np.cumprod(strictly_below[:-1], axis=0)
         law[row] = (here * before * after).sum(axis=1)
     return law
+
+
+def answered_by_argmax(table: NoiseTable, block: Tallies) -> Floats:
+    """Lay out the law of a mechanism that answers every question by `noisy_argmax` and never abstains."""
+    return np.hstack([law_of_argmax(table, block.counts), np.zeros((len(block), 1))])
 
 
 def chance_of_leader(table: NoiseTable, lead: int, n_classes: int) -> float:

@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import numpy as np
-
 from mapl.accounting import Loss, largest_integer, smallest_real
 from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.mechanisms.argmax_laws import GaussianLaw
 from mapl.mechanisms.argmax_price import argmax_growth, argmax_loss
 from mapl.mechanisms.mechanism import Floats, Parameters, Task
+from mapl.mechanisms.noise_law import answered_by_argmax, chance_of_leader, noisy_argmax
 from mapl.noise import Coins, discrete_gaussian
 from mapl.types import Outcome, State, Tallies, finite_positive, positive_integer
 
@@ -93,13 +91,11 @@ class NoisyMax:
     def release(self, state: State, block: Tallies, coins: Coins) -> Outcome:
         left = 0 if state.halted else self.max_answers - state.answered
         counts = block.counts[: max(left, 0)]
-        noisy = counts + coins.draw(discrete_gaussian(self.sigma), counts.shape)
-        labels = noisy.argmax(axis=1).astype(np.int32)
+        labels = noisy_argmax(discrete_gaussian(self.sigma), counts, coins)
         return Outcome(labels, state.after(len(labels), 0, halted=len(labels) >= left))
 
     def chances(self, block: Tallies, state: State) -> Floats:
-        law = GaussianLaw.beyond(self.sigma, math.ceil(9 * self.sigma))
-        return argmax_chances(block, law)
+        return answered_by_argmax(discrete_gaussian(self.sigma), block)
 
     @property
     def per_answer(self) -> Loss:
@@ -143,27 +139,7 @@ class NoisyMax:
         return None
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
-        counts = np.zeros((1, n_classes), dtype=np.int64)
-        counts[0, -1] = n_teachers
-        return float(self.chances(Tallies(counts), State())[0, n_classes - 1])
-
-
-def argmax_chances(block: Tallies, law: GaussianLaw) -> Floats:
-    """Return the law of the noisy argmax of each row; the last column, abstaining, is zero.
-
-    Class y wins with value u if every earlier class stays below u and every later one at most at u.
-    """
-    counts, n_classes = block.counts.astype(np.int64), block.n_classes
-    out = np.zeros((len(counts), n_classes + 1))
-    noise = np.arange(-law.width, law.width + 1)
-    for row, chances in zip(counts, out, strict=True):
-        for y in range(n_classes):
-            others = np.ones(len(noise))
-            for z in range(n_classes):
-                if z != y:
-                    others *= law.at_most(row[y] + noise - row[z] - (1 if z < y else 0))
-            chances[y] = float(law.point @ others)
-    return out
+        return chance_of_leader(discrete_gaussian(self.sigma), n_teachers - 1, n_classes)
 
 
 def calibrated_sigma(task: Task, answers: int) -> float:

@@ -26,7 +26,7 @@ from mapl.types import Distances
 Floats = NDArray[np.float64]
 
 LAST_ABSTENTION = 1e-7
-MOST_RUNGS = 8_000
+MOST_RUNGS = 5_000
 SLACKS = (1e-9, 1e-7, 1e-5)
 """Tables are built for a price this much (relatively) below the claimed one, which pays for the rounding;
 the smallest slack whose table passes the exact certificate is taken."""
@@ -67,12 +67,32 @@ class LogChance:
     abstaining: Floats
 
     @classmethod
+    def of_odds(cls, log_odds: Floats) -> LogChance:
+        """Make chances of ln(y / (1-y)), accurate at both ends."""
+        return cls(-np.logaddexp(0, log_odds), -np.logaddexp(0, -log_odds))
+
+    @classmethod
     def of_passing(cls, log_passing: Floats) -> LogChance:
+        """Make chances of ln(1-y), for rare passes."""
         return cls(log_passing, np.log1p(-np.exp(log_passing)))
 
     @classmethod
     def of_abstaining(cls, log_abstaining: Floats) -> LogChance:
-        return cls(np.log1p(-np.exp(log_abstaining)), log_abstaining)
+        """Make chances of ln y, for rare abstentions."""
+        return cls(np.log(-np.expm1(log_abstaining)), log_abstaining)
+
+    @classmethod
+    def of_numerator(cls, numerator: int) -> LogChance:
+        """Make the chance of one rounded rung."""
+        return cls(*(np.log(np.array([n / ONE])) for n in (numerator, ONE - numerator)))
+
+    @property
+    def log_odds(self) -> Floats:
+        return self.abstaining - self.passing
+
+    def numerator(self) -> int:
+        """Round the first candidate's pass probability down to a numerator over ONE."""
+        return int(to_numerators(self.passing[:1], self.abstaining[:1])[0])
 
     def where(self, mask: NDArray[np.bool_], other: LogChance) -> LogChance:
         return LogChance(
@@ -87,53 +107,63 @@ def excess(p: LogChance, q: LogChance, order: Floats, price: Floats) -> Floats:
     return np.asarray(np.expm1(np.minimum(passing, 700)) + np.exp(np.minimum(abstaining, 700)))
 
 
-def lowest_step(x: LogChance, order: Floats, price: Floats, guess: LogChance) -> LogChance:
+def lowest_step(
+    x: LogChance, order: Floats, price: Floats, guess: Floats, *, tolerance: float = 1e-12
+) -> LogChance:
     """Return the smallest z below x that satisfies (L) against x in both orders, for many candidates at once."""
-    z = root(x, order, price, guess, numerator="z")
-    if (excess(x, z, order, price) > 0).any():  # seen for no table yet; the certificate would refuse it
-        other = root(x, order, price, guess, numerator="x")
+    z = root(x, order, price, guess, numerator="z", tolerance=tolerance)
+    if (excess(x, z, order, price) > tolerance).any():  # seen for no table yet; the certificate would refuse it
+        other = root(x, order, price, guess, numerator="x", tolerance=tolerance)
         z = z.where(z.abstaining >= other.abstaining, other)
-    return z.where(z.abstaining <= x.abstaining, x)
+    return z
 
 
 def root(
-    x: LogChance, order: Floats, price: Floats, guess: LogChance, *, numerator: Literal["x", "z"]
+    x: LogChance,
+    order: Floats,
+    price: Floats,
+    guess: Floats,
+    *,
+    numerator: Literal["x", "z"],
+    tolerance: float = 1e-12,
 ) -> LogChance:
     """Return the z below x where (L) turns to equality with `numerator` in the numerator's role.
 
-    (L) is convex in z and holds at z = x. Newton's method in the logarithm of whichever of z and 1-z
-    is the small one needs a handful of steps.
+    (L) is convex in z, holds at z = x and fails far below, so the log-odds of the root are bracketed. Newton's
+    method from the `guess` needs a handful of steps; a step that leaves the bracket is replaced by bisection.
     """
-    z = guess
+    t_high = x.log_odds
+    t_low = t_high - 80
+    t = np.clip(guess, t_low, t_high)
     weight = 1 - order if numerator == "x" else order
-    for _ in range(40):
+    for _ in range(100):
+        z = LogChance.of_odds(t)
         p, q = (x, z) if numerator == "x" else (z, x)
         passing = np.minimum(order * p.passing + (1 - order) * q.passing, 700)
         abstaining = np.minimum(order * p.abstaining + (1 - order) * q.abstaining - price, 700)
-        pass_term, abstain_term = np.exp(passing), np.exp(abstaining)
-        value = np.expm1(passing) + abstain_term
-        # d ln(1-z) = -z/(1-z) d ln z, and the mirror image while 1-z is the small one.
-        odds = np.exp(z.abstaining - z.passing)
-        ramp = odds > 1
-        slope = weight * np.where(ramp, pass_term - abstain_term / odds, abstain_term - odds * pass_term)
-        step = np.clip(value / slope, -2, 2)
-        small = np.minimum(np.where(ramp, z.passing, z.abstaining) - step, -1e-12)
-        large = np.log1p(-np.exp(small))
-        z = LogChance(np.where(ramp, small, large), np.where(ramp, large, small))
-        if np.abs(step).max() < 1e-11:
+        value = np.expm1(passing) + np.exp(abstaining)
+        t_high, t_low = np.where(value <= 0, t, t_high), np.where(value > 0, t, t_low)
+        # d ln z = (1-z) dt and d ln(1-z) = -z dt.
+        slope = weight * (np.exp(abstaining + z.passing) - np.exp(passing + z.abstaining))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = value / slope
+        newton = t - step
+        inside = (newton > t_low) & (newton < t_high)
+        moved = np.where(inside, newton, (t_low + t_high) / 2)
+        done = np.abs(moved - t) < tolerance * (1 + np.abs(t))
+        t = moved
+        if done.all():
             break
-    return z
+    return LogChance.of_odds(np.maximum(t, t_low))
 
 
 def to_numerators(log_passing: Iterable[float], log_abstaining: Iterable[float]) -> NDArray[np.int64]:
     """Round pass probabilities down to numerators over ONE, from whichever of p and 1-p is small."""
-    numerators = []
-    for lp, ly in zip(log_passing, log_abstaining, strict=True):
-        if lp < ly:
-            numerators.append(math.floor(math.exp(lp) * ONE))
-        else:
-            numerators.append(ONE - math.ceil(math.exp(ly) * ONE))
-    return np.array(numerators, dtype=np.int64)
+    rounded = [
+        math.floor(math.exp(lp) * ONE) if lp < ly else ONE - math.ceil(math.exp(ly) * ONE)
+        for lp, ly in zip(log_passing, log_abstaining, strict=True)
+    ]
+    return np.array(rounded, dtype=np.int64)
 
 
 class ExactChances:
@@ -182,10 +212,15 @@ def price_at(rungs: Rungs, order: float, pairs: tuple[tuple[int, int], ...] = BO
     for i, j in pairs:
         length = len(rungs) - max(i, j)
         p, q = slice(i, i + length), slice(j, j + length)
-        exponent = np.where(passing[p] > 0, order * log_passing[p] + (1 - order) * log_passing[q], -np.inf)
-        left = -np.expm1(np.minimum(exponent, 1.0))
-        if length <= 0 or left.min() <= 1e-10:
+        if length <= 0:
+            continue
+        with np.errstate(invalid="ignore"):
+            gain, cost = order * log_passing[p], (1 - order) * log_passing[q]
+            left = np.where(passing[p] > 0, -np.expm1(np.minimum(gain + cost, 1.0)), 1.0)
+            # Where the two nearly cancel, their rounding is all that is left of the difference.
+            size = np.where(passing[p] > 0, np.abs(gain) + np.abs(cost), 1.0)
+        if (left <= 1e-7 * size).any():
             return math.inf
         prices = order * log_abstaining[p] + (1 - order) * log_abstaining[q] - np.log(left)
         worst = max(worst, float(prices.max(initial=0.0)))
-    return worst + 1e-5  # the cancellation in `left` loses at most six digits above its floor
+    return worst + 1e-6  # the cancellation in `left` leaves at least eight digits above its floor

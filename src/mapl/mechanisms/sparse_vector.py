@@ -13,8 +13,8 @@ import numpy as np
 from mapl.accounting import ORDERS, Loss
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, by_label
-from mapl.mechanisms.noise_law import DEVIATION, WIDEST_LAPLACE, above, refuse_wide_noise, trusted
-from mapl.noise import Coins, NoiseTable, discrete_laplace
+from mapl.mechanisms.noise_law import WIDEST_LAPLACE, above, refuse_wide_noise
+from mapl.noise import DEVIATION, Coins, NoiseTable, discrete_laplace
 from mapl.types import (
     ABSTAIN,
     Budget,
@@ -97,11 +97,11 @@ class SparseVector(PricedByLoss):
 
     @cached_property
     def threshold_noise(self) -> NoiseTable:
-        return trusted(discrete_laplace(self.scale))
+        return discrete_laplace(self.scale)
 
     @cached_property
     def question_noise(self) -> NoiseTable:
-        return trusted(discrete_laplace(2 * self.scale))
+        return discrete_laplace(2 * self.scale)
 
     def start(self, coins: Coins) -> State:
         return State(secret=self.noisy_threshold(coins))
@@ -179,7 +179,7 @@ class SparseVector(PricedByLoss):
         return high
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
-        return self.chance_at(n_teachers // 2)
+        return self.chance_at((n_teachers - 1) // 2)
 
 
 @dataclass(frozen=True)

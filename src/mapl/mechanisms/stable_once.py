@@ -97,7 +97,7 @@ class StableOnce(PricedByLoss):
         return self.rungs.distance_for(probability)
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
-        return float(self.rungs.at(np.array([n_teachers // 2]))[0]) / ONE
+        return float(self.rungs.at(np.array([(n_teachers - 1) // 2]))[0]) / ONE
 
 
 def build(narrowed: float, delta: float, epsilon: float) -> tuple[Rungs, float, int]:

@@ -16,7 +16,7 @@ from mapl.accounting import ORDERS, Loss, capacity
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
 from mapl.mechanisms.argmax_laws import GaussianLaw
 from mapl.mechanisms.argmax_price import SAMPLING
-from mapl.mechanisms.ladder import usual_orders
+from mapl.mechanisms.ladder import above_one, usual_orders
 from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, by_label, until_nth
 from mapl.mechanisms.rungs import (
     LAST_ABSTENTION,
@@ -27,10 +27,20 @@ from mapl.mechanisms.rungs import (
     certified,
     price_at,
     root,
-    to_numerators,
 )
 from mapl.noise import ONE, Coins, discrete_gaussian
-from mapl.types import ABSTAIN, Budget, Distances, Outcome, Secret, Stable, State, Tallies, positive_integer
+from mapl.types import (
+    ABSTAIN,
+    Budget,
+    Distances,
+    Outcome,
+    Secret,
+    Stable,
+    State,
+    Tallies,
+    finite_positive,
+    positive_integer,
+)
 
 ONE_WAY = ((0, 1), (0, 2))
 """Neighbours at coupled thresholds see a rung and the first or second one above it, never below."""
@@ -189,7 +199,7 @@ class ThresholdLadder(PricedByLoss):
         return _distance(self.rungs.abstaining(), law, self.centre, 1 - probability)
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
-        distance = np.array([n_teachers // 2])
+        distance = np.array([(n_teachers - 1) // 2])
         return sum(w * float(self._at(distance, s.secret.value)[0]) / ONE for w, s in self.starts() if s.secret)
 
 
@@ -205,7 +215,8 @@ def _best(budget: Budget, max_abstentions: int, order: float | None) -> _Design:
     """Try orders and splits of the budget; every candidate is valid, the shortest 99% distance wins."""
     if budget.delta == 0:
         raise InvalidParameter("delta is 0; this mechanism needs a positive delta, for example 1e-6.")
-    orders = usual_orders(budget, 0.9, 3.0) if order is None else np.array([order])
+    finite_positive(epsilon=budget.epsilon)
+    orders = usual_orders(budget, 0.9, 3.0) if order is None else np.array([above_one(order)])
     candidates = []
     for a, share, failure in product(orders.tolist(), THRESHOLD_SHARES, FAILURE_SHARES):
         room = capacity(budget.epsilon, budget.delta * (1 - failure) - SAMPLING, a)
@@ -238,21 +249,30 @@ def _climb(candidates: list[_Design], goal: float) -> list[LogChance]:
     """Return the values of the greedy tables, each of which stands for two consecutive heights."""
     order = np.array([c.order for c in candidates])
     price = np.array([c.price for c in candidates])
-    # From certain abstention the lowest step is e^(-c/(a-1)).
-    values = [LogChance.of_abstaining(-price / (order - 1))]
-    guess = LogChance.of_abstaining(2 * values[0].abstaining)
+    values = [_first(order, price)]
+    guess = values[0].log_odds - 1
     while values[-1].abstaining.max() > math.log(goal) and len(values) < MOST_RUNGS // 2:
         values.append(root(values[-1], order, price, guess, numerator="x"))
-        step = values[-1].abstaining - values[-2].abstaining
-        guess = LogChance.of_abstaining(values[-1].abstaining + step)
+        guess = 2 * values[-1].log_odds - values[-2].log_odds
     return values
 
 
+def _first(order: Floats, price: Floats) -> LogChance:
+    """Return the lowest step from certain abstention: e^(-c/(a-1))."""
+    return LogChance.of_abstaining(-price / (order - 1))
+
+
 def _build(found: _Design, slack: float) -> Rungs:
-    tight = _Design(found.order, found.price * (1 - slack), found.sigma, found.centre)
-    values = _climb([tight], LAST_ABSTENTION)
-    once = to_numerators((v.passing[0] for v in values), (v.abstaining[0] for v in values))
-    return Rungs(np.concatenate([[0], np.repeat(once, 2)]))
+    """Build the integer table; every step starts from the rounded value before it."""
+    order, price = np.array([found.order]), np.array([found.price * (1 - slack)])
+    numerators = [_first(order, price).numerator()]
+    x = LogChance.of_numerator(numerators[0])
+    guess = x.log_odds - 1
+    while x.abstaining[0] > math.log(LAST_ABSTENTION) and len(numerators) < MOST_RUNGS // 2:
+        numerators.append(max(root(x, order, price, guess, numerator="x").numerator(), numerators[-1]))
+        before, x = x, LogChance.of_numerator(numerators[-1])
+        guess = 2 * x.log_odds - before.log_odds
+    return Rungs(np.concatenate([[0], np.repeat(np.array(numerators, dtype=np.int64), 2)]))
 
 
 def _distance(abstaining: Floats, law: GaussianLaw, centre: int, goal: float) -> int | None:

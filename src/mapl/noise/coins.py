@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.errors import EntropyFailure
+from mapl.errors import EntropyFailure, InvalidParameter
 from mapl.noise.tables import NoiseTable
 
 BITS = 62
@@ -47,6 +47,8 @@ class Coins(ABC):
 
     def below(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return uniform integers below each bound (at most ONE), by rejection, hence exactly."""
+        if bounds.size and not (bounds.min() >= 1 and bounds.max() <= ONE):
+            raise InvalidParameter("A bound for a uniform integer is outside 1 .. 2**62; check the weights.")
         out = np.empty(bounds.shape, dtype=np.int64)
         todo = np.arange(bounds.size)
         while todo.size:

@@ -1,8 +1,8 @@
 """Integer noise as a table: cumulative probabilities over 2**128, inverted on uniform bits.
 
 The numerators are floors of exactly enclosed values (ball arithmetic), so a draw differs from the ideal
-law by at most `NoiseTable.deviation` in total variation, of order 2**-100. Whoever prices a release
-adds that deviation to its delta. Proof: docs/proofs/noise.md.
+law by at most `NoiseTable.deviation` <= DEVIATION in total variation. A release that uses n draws pays
+(1 + e^epsilon) n DEVIATION of delta for that. Proof: docs/proofs/noise.md.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ TAIL_BITS = 112
 DEVIATION = 2.0**-100
 """No table is further than this from its ideal law in total variation."""
 MAX_HALF_WIDTH = 2_000_000
+LEAST_SCALE = 0.2
 GUIDE_BITS = 16
 WORD = 1 << 64
 
@@ -84,7 +85,7 @@ def _table(kind: str, scale: float, masses: list[arb], missing: arb) -> NoiseTab
     lasts = firsts | np.uint64((1 << (64 - GUIDE_BITS)) - 1)
     guide = np.searchsorted(high, firsts, side="left")
     guide[guide != np.searchsorted(high, lasts, side="right")] = -1
-    # Mass beyond the table moves to its ends, and each floor moves less than one part in 2**128.
+    # Mass beyond the table moves to its upper end, and each floor moves less than one part in 2**128.
     deviation = 2 * missing / total + arb(len(numerators)) / arb(shift)
     bound = float(deviation.upper()) * (1 + 1e-9)
     if bound > DEVIATION:
@@ -107,10 +108,16 @@ def _too_wide(kind: str, scale: float) -> InvalidParameter:
     )
 
 
+def _too_narrow(kind: str, scale: float) -> InvalidParameter:
+    return InvalidParameter(f"{kind} noise of scale {scale:g} protects nobody; use at least {LEAST_SCALE}.")
+
+
 @lru_cache(maxsize=32)
 def discrete_gaussian(sigma: float) -> NoiseTable:
     """Tabulate the law proportional to exp(-k^2 / (2 sigma^2)) on the integers."""
     finite_positive(sigma=sigma)
+    if sigma < LEAST_SCALE:
+        raise _too_narrow("Discrete Gaussian", sigma)
     half_width = int(sigma * (2 * TAIL_BITS * np.log(2)) ** 0.5) + 2
     if half_width > MAX_HALF_WIDTH:
         raise _too_wide("Discrete Gaussian", sigma)
@@ -129,6 +136,8 @@ def discrete_gaussian(sigma: float) -> NoiseTable:
 def discrete_laplace(scale: float) -> NoiseTable:
     """Tabulate the law proportional to exp(-|k| / scale) on the integers."""
     finite_positive(scale=scale)
+    if scale < LEAST_SCALE:
+        raise _too_narrow("Discrete Laplace", scale)
     half_width = int(scale * (TAIL_BITS * np.log(2))) + 2
     if half_width > MAX_HALF_WIDTH:
         raise _too_wide("Discrete Laplace", scale)

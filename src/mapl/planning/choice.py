@@ -71,23 +71,35 @@ def _answering_all(task: Task, agreement: Agreement, given: dict[str, Any]) -> C
     """Take whichever mechanism is expected to publish the winner most often while answering every question."""
     simplest = "link" if task.n_classes <= 3 else "noisy-max"
     choices = [Choice(make(simplest, task), "")] if "max_abstentions" not in given else []
-    fallback = "ladder-then-link" if task.n_classes == 2 else "ladder-then-max"
-    try:
-        choices.append(_with_limit(fallback, task, agreement, given))
-    except CannotCalibrate:
-        if not choices:
-            raise
+    if not choices or _few_abstentions(task, agreement):
+        fallback = "ladder-then-link" if task.n_classes == 2 else "ladder-then-max"
+        try:
+            choices.append(_with_limit(fallback, task, agreement, given))
+        except CannotCalibrate:
+            if not choices:
+                raise
     best = max(choices, key=lambda c: expect(c.mechanism, task, agreement).winners)
     expected = expect(best.mechanism, task, agreement)
     return Choice(
         best.mechanism,
-        f"it is expected to answer {expected.answered:.0f} of {task.n_queries} questions, {expected.agreement:.1%} with "
-        f"the winner, if the winner's share of the votes is {agreement}",
+        f"it is expected to answer {expected.answered:.0f} of {task.n_queries} questions, {expected.agreement:.1%} "
+        f"with the winner, if the winner's share of the votes is {agreement}",
     )
 
 
+def _few_abstentions(task: Task, agreement: Agreement) -> bool:
+    """Say whether a ladder would abstain on so few questions that answering those separately can pay."""
+    limit = max(1, task.n_queries // 10)
+    try:
+        ladder = make("ladder", task, max_abstentions=min(limit, MOST_ABSTENTIONS))
+    except CannotCalibrate:
+        return False
+    expected = expect(ladder, task, agreement)
+    return expected.answered + expected.abstained >= 0.95 * task.n_queries
+
+
 def _noisy_max_agrees(task: Task, agreement: Agreement) -> bool:
-    """Say whether answering everything would be reliable, by the cheap two-class price (0.6% below the exact one)."""
+    """Say whether answering everything would be reliable, by the cheap two-class price (0.6% too low)."""
     if task.budget.delta == 0:
         return False
     sigma = 0.5
@@ -110,9 +122,10 @@ def _with_limit(name: str, task: Task, agreement: Agreement, given: dict[str, An
             make(name, task, max_abstentions=limit, **given), f"as asked, max_abstentions {limit} by default"
         )
     candidates: list[tuple[float, int, AnyMechanism]] = []
-    for limit in _limits(
-        task.n_queries, MOST_THRESHOLD_ABSTENTIONS if name == "threshold-ladder" else MOST_ABSTENTIONS
-    ):
+    most = MOST_THRESHOLD_ABSTENTIONS if name == "threshold-ladder" else MOST_ABSTENTIONS
+    # Pricing a noisy max of three or more classes takes a second, so fewer limits are tried there.
+    tried = 4 if name == "ladder-then-max" and task.n_classes > 2 else 14
+    for limit in _limits(task.n_queries, most, tried):
         try:
             mechanism = make(name, task, max_abstentions=limit, **given)
         except CannotCalibrate:
@@ -133,8 +146,8 @@ def _with_limit(name: str, task: Task, agreement: Agreement, given: dict[str, An
     )
 
 
-def _limits(n_queries: int, most: int) -> list[int]:
-    return sorted({round(t) for t in np.geomspace(1, min(n_queries, most), 14)})
+def _limits(n_queries: int, most: int, tried: int) -> list[int]:
+    return sorted({round(t) for t in np.geomspace(1, min(n_queries, most), tried)})
 
 
 def expect(mechanism: AnyMechanism, task: Task, agreement: Agreement) -> Forecast:

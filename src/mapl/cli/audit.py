@@ -1,0 +1,143 @@
+"""``mapl audit``: what a mechanism claims, next to what the best adversary finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+from rich.table import Table
+
+from mapl.audit import Finding, Verdict
+from mapl.audit import audit as examine
+from mapl.audit.size import enough_teachers
+from mapl.audit.twins import TWINS, Twin, twin_of
+from mapl.cli.console import out, tell
+from mapl.errors import InvalidParameter, MaplError
+from mapl.mechanisms import REGISTRY, AnyMechanism, Task, entry, make
+from mapl.release.aggregate import refuse_senseless
+from mapl.release.statement import to_json
+from mapl.types import Budget, positive_integer
+
+VIOLATED = 1
+EVERY = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What to audit: a mechanism by name, its budget, and the size of the instance."""
+
+    name: str
+    budget: Budget
+    classes: int
+    teachers: int | None
+    max_abstentions: int
+    queries: int
+    twin: str | None
+
+    def __post_init__(self) -> None:
+        positive_integer(max_abstentions=self.max_abstentions, queries=self.queries)
+        if self.teachers is not None:
+            positive_integer(teachers=self.teachers)
+        refuse_senseless(self.name, self.budget)
+        if self.twin is not None and self.twin not in TWINS:
+            raise InvalidParameter(f"There is no twin {self.twin!r}. Choose one of: {', '.join(TWINS)}.")
+
+    def calibrated(self, n_teachers: int) -> AnyMechanism:
+        """Calibrate the mechanism for this many teachers."""
+        settings: dict[str, Any] = {}
+        if "max_abstentions" in entry(self.name).settings:
+            settings["max_abstentions"] = self.max_abstentions
+        return make(self.name, Task(self.budget, n_teachers, self.classes, self.queries), **settings)
+
+    def examined(self) -> Finding:
+        """Carry the audit out."""
+        n_teachers = self.teachers or enough_teachers(self.calibrated, self.classes)
+        honest = self.calibrated(n_teachers)
+        subject = Twin(honest, honest) if self.twin is None else twin_of(self.twin, honest)
+        # A limit that is off by one shows itself only one abstention later.
+        questions = max(self.queries, self.max_abstentions + 2)
+        return examine(
+            subject.claims,
+            self.budget,
+            n_teachers=n_teachers,
+            n_classes=self.classes,
+            questions=questions,
+            law=subject.law,
+        )
+
+
+def audit(
+    mechanism: str = typer.Option(help="A name of `mapl mechanisms`, or all."),
+    epsilon: float = typer.Option(help="Privacy budget that the mechanism is calibrated for."),
+    delta: float = typer.Option(help="Failure probability that the mechanism is calibrated for."),
+    classes: int = typer.Option(2, help="Number of classes."),
+    teachers: int | None = typer.Option(None, help="Number of teachers.  [default: enough, if enumerable]"),
+    max_abstentions: int = typer.Option(3, help="Abstentions after which the mechanism halts."),
+    queries: int = typer.Option(40, help="Number of questions that the adversary asks."),
+    twin: str | None = typer.Option(None, help=f"Audit a broken twin instead: {', '.join(TWINS)}."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
+) -> None:
+    """Let an adversary who knows all but the coins attack a mechanism; print what it claims and what was found.
+
+    Exit code 0: no violation. Exit code 1: the claim is violated. Exit code 2: bad input.
+    """
+    budget = Budget(epsilon, delta)
+    if mechanism == EVERY:
+        findings = _all(budget, teachers, max_abstentions, queries, classes, twin)
+    else:
+        found = Subject(mechanism, budget, classes, teachers, max_abstentions, queries, twin).examined()
+        findings = {mechanism: found}
+    if as_json:
+        rows = [{"mechanism": name, "twin": twin, **_plain(f)} for name, f in findings.items()]
+        typer.echo(to_json({"findings": rows} if mechanism == EVERY else rows[0]))
+    else:
+        for name, finding in findings.items():
+            out.print(table(name, finding, twin))
+    if any(f.violated for f in findings.values()):
+        raise typer.Exit(VIOLATED)
+
+
+def _all(
+    budget: Budget, teachers: int | None, max_abstentions: int, queries: int, classes: int, twin: str | None
+) -> dict[str, Finding]:
+    """Audit every registered mechanism that this budget can be kept with."""
+    findings: dict[str, Finding] = {}
+    for name, registered in REGISTRY.items():
+        fitting = classes if registered.classes is None or classes in registered.classes else registered.classes[0]
+        try:
+            subject = Subject(name, budget, fitting, teachers, max_abstentions, queries, twin)
+            findings[name] = subject.examined()
+        except MaplError as refused:
+            tell(f"mapl: {name} not audited: {refused}")
+    if not findings:
+        raise InvalidParameter("No mechanism could be audited with these settings; see the messages above.")
+    return findings
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    return {key: value for key, value in finding.to_dict().items() if key != "mechanism"}
+
+
+def table(name: str, finding: Finding, twin: str | None) -> Table:
+    """Lay a finding out for people."""
+    title = f"Audit of {name}" + ("" if twin is None else f", broken twin {twin}: {TWINS[twin].summary}")
+    shown = Table(title=title, title_justify="left", show_header=False)
+    shown.add_column(no_wrap=True)
+    shown.add_column(overflow="fold")
+    shown.add_row("claimed", f"epsilon {finding.epsilon:.4g} at delta {finding.delta:g}")
+    shown.add_row("adjacency", finding.adjacency)
+    shown.add_row("unit", finding.unit)
+    if finding.verdict is not Verdict.claims_nothing:
+        upper = "?" if finding.found_delta_upper is None else f"{finding.found_delta_upper:.3g}"
+        shown.add_row("found delta", f"{finding.found_delta_lower:.3g} .. {upper} ({finding.questions} questions)")
+    if finding.renyi_order is not None:
+        shown.add_row(
+            f"Renyi, order {finding.renyi_order:.4g}",
+            f"claimed {finding.renyi_claimed:.6g}, found {finding.renyi_found:.6g}",
+        )
+    certificate = {True: "yes", False: "NO", None: "has none"}[finding.certified]
+    shown.add_row("exact certificate", certificate)
+    exceeded = ", ".join(finding.details.get("exceeded", ()))
+    shown.add_row("verdict", finding.verdict.value + (f" ({exceeded})" if exceeded else ""))
+    return shown
