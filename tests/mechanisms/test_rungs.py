@@ -79,7 +79,7 @@ def test_long_steps_find_their_root_too(passing: float, order: float, price: flo
 @pytest.mark.parametrize("numerator", ["x", "z"])
 def test_roots_turn_the_inequality_to_equality(numerator: str) -> None:
     x = chance(0.7)
-    z = root(x, array(8.0), array(0.3), chance(0.65), numerator="x" if numerator == "x" else "z")
+    z = root(x, array(8.0), array(0.3), chance(0.65).log_odds, numerator="x" if numerator == "x" else "z")
     p, q = (x, z) if numerator == "x" else (z, x)
     assert z.abstaining[0] < x.abstaining[0]
     assert excess(p, q, array(8.0), array(0.3))[0] == pytest.approx(0, abs=1e-10)

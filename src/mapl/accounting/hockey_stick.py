@@ -134,6 +134,8 @@ def certified_growth(variance: float, log_a: Floats, eta: float) -> float:
     needed = ceiling - spare
     open_cells = needed > 0
     needed, size = needed[open_cells], size[open_cells]
+    if not open_cells.any():  # eta alone covers these laws
+        return 0.0
 
     def holds(v: float) -> bool:
         return bool((needed <= _gaussian_room(size, variance, v)).all())
@@ -191,7 +193,11 @@ class VarianceGrowth:
                 continue
             assert variance >= left
             # Steps that start below `right` use this node's growth.
-            use = steps - done if math.isinf(right) else min(steps - done, math.ceil((right - variance) / v))
+            use = (
+                steps - done
+                if math.isinf(right)
+                else min(steps - done, math.ceil((right - variance) / v) if v > 0 else steps)
+            )
             variance += use * v * (1 + 1e-14)
             done += use
         return variance
@@ -233,7 +239,7 @@ def certify_growth(
     variances = [first]
     while variances[-1] < last:  # growth settles as variance accumulates, so nodes may spread out
         variances.append(variances[-1] * (1.3 if variances[-1] < 30 * first else 1.8))
-    growths = [certified_growth(v, supremum(rows, grid, v, eta), room) for v in variances]
+    growths = [certified_growth(v, supremum(rows, grid, v, room), room) for v in variances]
     return VarianceGrowth(tuple(variances), tuple(growths), eta)
 
 

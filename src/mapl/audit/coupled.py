@@ -23,6 +23,9 @@ FAINT = 0.01
 """Abstentions that cost the adversary together less than this share of delta are granted to it: the chances of
 abstaining are differences from one, and have no digits left where they are tiny."""
 
+LEAST = 1e-20
+"""Thresholds rarer than this are granted, too."""
+
 
 def coupled_delta(
     law: Law, secrets: Secrets, n_teachers: int, abstentions: int, questions: int, budget: Budget
@@ -32,7 +35,7 @@ def coupled_delta(
     pairs, thresholds = revealed_pairs(law, secrets, n_teachers, faint), matched_thresholds(secrets)
     draws = abstentions if secrets.refreshed else 1
     # Granted: faint abstentions (and what their absence tells), thresholds that were left out, different winners.
-    granted = 2 * questions * faint + (secrets.missing + 1e-15) * (1 + math.exp(epsilon)) * draws
+    granted = 2 * questions * faint + 2 * secrets.unlisted * (1 + math.exp(epsilon)) * draws
     granted += different_winner(law, secrets, n_teachers, abstentions)
     pure = steepest_run(pairs, thresholds, draws, abstentions, questions)
     beyond = -math.expm1(min(0.0, epsilon - pure)) + draws * float(thresholds.impossible[0])
@@ -91,7 +94,7 @@ def matched_thresholds(secrets: Secrets) -> Pairs:
     unmatched = 0.0
     for value, p in weight.items():
         q = weight.get(value - 1, 0.0)
-        if q == 0:
+        if min(p, q) < LEAST:  # at the ends of a table neighbouring masses have few digits
             unmatched += p
             continue
         total = grouped.setdefault(round(math.log(p / q), 10), [0.0, 0.0])

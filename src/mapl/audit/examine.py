@@ -159,7 +159,7 @@ def against_secret(
     found = Found()
     best: tuple[float, str] = (0.0, "none")
     for run in block_strategies(menu, longest):
-        game = repeated(run, epochs)
+        game = repeated(run, epochs, secrets.least)
         best = max(best, (lower_delta(game, claim.epsilon), run.strategy))
         found.impossible = max(found.impossible, impossible(game))
         for order, _ in claim.loss.divergences:
@@ -167,10 +167,10 @@ def against_secret(
     adaptive = best_adaptive(menu, ADAPTIVE_QUESTIONS, hockey_stick(claim.epsilon))
     order = claim.loss.best_order(claim.delta)
     if math.isfinite(order):
-        few = math.log(best_adaptive(menu, ADAPTIVE_QUESTIONS - 1, moment(order))) / (order - 1)
+        few = math.log(best_adaptive(menu, ADAPTIVE_QUESTIONS - 1, moment(order, secrets.least))) / (order - 1)
         found.divergences[order] = max(found.divergences[order], few)
-    # Secrets too rare to be listed can only take from what was found.
-    found.lower = max(0.0, max(best[0], adaptive) - math.exp(claim.epsilon) * secrets.missing * epochs)
+    # Unlisted secrets can only take from what was found.
+    found.lower = max(0.0, max(best[0], adaptive) - math.exp(claim.epsilon) * secrets.unlisted * epochs)
     if secrets.is_threshold and limits.abstentions is not None and not exceeded(claim, found):
         asked = Budget(claim.epsilon, claim.delta)
         found.upper = coupled_delta(law, secrets, n_teachers, limits.abstentions, questions, asked)
@@ -183,10 +183,13 @@ def against_secret(
     return found
 
 
-def repeated(run: Run, epochs: int) -> Game:
-    """Return the game of playing a strategy again in every epoch, until it does not end in a fresh secret."""
-    never = (run.p < NEVER) | (run.q < NEVER)
-    p, q = (np.where(never, 0.0, side)[None, :] for side in (run.p, run.q))
+def repeated(run: Run, epochs: int, least: float) -> Game:
+    """Return the game of playing a strategy again in every epoch, until it does not end in a fresh secret.
+
+    Transcripts with a smaller probability than `least` are left out.
+    """
+    kept = (run.p > least) & (run.q > least)
+    p, q = (np.where(kept, side, 0.0)[None, :] for side in (run.p, run.q))
     gone = np.where(run.q < NEVER, run.p, 0.0).sum()
     pairs = Pairs(p, q, np.array([gone]), run.halts == 0)
     return Game(pairs, None, 1, epochs)

@@ -8,15 +8,17 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from mapl.audit.altered import Altered
-from mapl.audit.histograms import Floats, Integers, Law
+from mapl.audit.histograms import NEVER, Floats, Integers, Law
 from mapl.errors import InvalidParameter
 from mapl.mechanisms.noise_law import masses
 from mapl.mechanisms.sparse_vector import SparseVector
 from mapl.mechanisms.threshold_ladder import ThresholdLadder
+from mapl.noise import DEVIATION
 from mapl.types import Secret, State, Tallies
 
-RAREST = 1e-16
-MOST_SECRETS = 12_000
+MOST_SECRETS = 25_000
+RELIABLE = 1e6
+"""A transcript is trusted to one part in this many: its probability must exceed that of all unlisted secrets so."""
 
 
 @runtime_checkable
@@ -28,20 +30,28 @@ class Starts(Protocol):
 
 @dataclass(frozen=True)
 class Secrets:
-    """The values of a secret, their probabilities, and whether an abstention draws it anew.
-
-    Values rarer than RAREST are left out; `missing` is their probability.
-    """
+    """The values of a secret, their probabilities, and whether an abstention draws it anew."""
 
     values: tuple[int, ...]
     weights: Floats
     refreshed: bool
     is_threshold: bool
     """Whether the law depends on the distance minus the secret alone, so that thresholds can be coupled."""
+    unlisted: float = DEVIATION
+    """The probability of all values that are not listed."""
 
     @property
-    def missing(self) -> float:
-        return max(0.0, 1 - float(self.weights.sum()))
+    def least(self) -> float:
+        """The smallest probability of a transcript that unlisted secrets could not have changed noticeably."""
+        return max(NEVER, RELIABLE * self.unlisted)
+
+    def average(self, law: Law, rows: Integers) -> Floats:
+        """Return the law of each histogram's outcome as the first question asked."""
+        block, likely = Tallies(rows), np.flatnonzero(self.weights > 1e-12)
+        return sum(
+            (self.weights[i] * law.chances(block, State(secret=Secret(self.values[i]))) for i in likely),
+            np.zeros(1),
+        )
 
     def laws(self, law: Law, rows: Integers) -> Floats:
         """Return the law of each histogram's outcome given each secret: (histogram, secret, outcome)."""
@@ -57,19 +67,21 @@ def secrets_of(law: Law) -> Secrets | None:
     if isinstance(law, SparseVector):
         table = law.threshold_noise
         noise = np.arange(-table.half_width, table.half_width + 1)
-        return _common(law.threshold + noise, masses(table), refreshed=True, is_threshold=True)
+        return _enumerable(Secrets(tuple((law.threshold + noise).tolist()), masses(table), True, True))
     if isinstance(law, Starts):
         weights, states = zip(*law.starts(), strict=True)
-        values = np.array([s.secret.value for s in states if s.secret is not None])
-        return _common(values, np.array(weights), refreshed=False, is_threshold=isinstance(law, ThresholdLadder))
+        values = tuple(s.secret.value for s in states if s.secret is not None)
+        # Noise falls off ever faster: what is beyond the ends is less than as much again at the ends' height.
+        beyond = max(weights[0], weights[-1]) * len(weights)
+        thresholds = isinstance(law, ThresholdLadder)
+        return _enumerable(Secrets(values, np.array(weights), False, thresholds, max(beyond, DEVIATION)))
     return None
 
 
-def _common(values: Integers, weights: Floats, *, refreshed: bool, is_threshold: bool) -> Secrets:
-    kept = weights > RAREST
-    if kept.sum() > MOST_SECRETS:
+def _enumerable(secrets: Secrets) -> Secrets:
+    if len(secrets.values) > MOST_SECRETS:
         raise InvalidParameter(
-            f"The secret has {int(kept.sum()):,} likely values; an audit takes at most {MOST_SECRETS:,}. Audit a "
+            f"The secret has {len(secrets.values):,} values; an audit takes at most {MOST_SECRETS:,}. Audit a "
             "larger epsilon or fewer abstentions."
         )
-    return Secrets(tuple(values[kept].tolist()), weights[kept], refreshed, is_threshold)
+    return secrets

@@ -29,11 +29,11 @@ def hockey_stick(epsilon: float) -> Score:
     return lambda p, q: np.maximum(p - math.exp(epsilon) * q, 0.0)
 
 
-def moment(order: float) -> Score:
-    """Return the score whose sum is the Renyi moment at an order, without what is impossible under Q."""
+def moment(order: float, least: float = NEVER) -> Score:
+    """Return the score whose sum is the Renyi moment at an order, of transcripts with at least some probability."""
 
     def score(p: Floats, q: Floats) -> Floats:
-        kept = (p > NEVER) & (q > NEVER)
+        kept = (p > least) & (q > least)
         p, q = np.where(kept, p, 1.0), np.where(kept, q, 1.0)
         return np.where(kept, np.exp(np.minimum(order * np.log(p) + (1 - order) * np.log(q), 600.0)), 0.0)
 
@@ -58,13 +58,14 @@ class Menu:
         """Take votes around every level of LIKELY, and around the tie, in both directions and unmoved."""
         last = np.arange(n_teachers + 1)
         rows = np.column_stack([n_teachers - last, last])
-        laws = secrets.laws(law, rows)
-        published = secrets.weights @ laws[:, :, 1].T
+        published = secrets.average(law, rows)[:, 1]
         levels = {int(np.abs(published - level).argmin()) for level in LIKELY}
         chosen = sorted({min(c, n_teachers - 1) for c in levels} | {n_teachers // 2})
         pairs = [(c, c + 1) for c in chosen] + [(c + 1, c) for c in chosen]
         pairs += [(c, c) for c in sorted({*chosen, *(c + 1 for c in chosen)})]
-        before, after = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
+        asked = sorted({c for pair in pairs for c in pair})
+        laws = secrets.laws(law, rows[asked])
+        before, after = (np.searchsorted(asked, side) for side in zip(*pairs, strict=True))
         names = tuple(f"{i} or {j} of {n_teachers}" for i, j in pairs)
         return cls(secrets, laws[before], laws[after], names, len(chosen), max_abstentions)
 

@@ -20,7 +20,7 @@ from mapl.errors import InvalidParameter
 from mapl.mechanisms import AnyMechanism
 from mapl.mechanisms.argmax_laws import GaussianLaw
 from mapl.mechanisms.confident_max import ConfidentMax
-from mapl.mechanisms.exponential_vote import ExponentialVote
+from mapl.mechanisms.exponential_vote import ExponentialVote, falling
 from mapl.mechanisms.gaussian_paper import LZCW21Gaussian
 from mapl.mechanisms.ladder import Ladder
 from mapl.mechanisms.ladder_then_link import LadderThenLink
@@ -182,7 +182,8 @@ def high_first_rung(honest: Ladder | StableOnce) -> Twin:
 
 def softmax(honest: ExponentialVote) -> Twin:
     """Weigh by e^(epsilon n) instead of e^(epsilon n / 2), as in facebookresearch/private_prediction."""
-    return Twin(honest, replace(honest, weights=honest.weights[::2]))
+    steep = falling(2 * honest.epsilon_each, int(honest.weights[0]), len(honest.weights))
+    return Twin(honest, replace(honest, weights=steep))
 
 
 @dataclass(frozen=True)

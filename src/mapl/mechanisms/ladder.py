@@ -17,11 +17,11 @@ from mapl.mechanisms.mechanism import Parameters, PricedByLoss, Task, by_label, 
 from mapl.mechanisms.rungs import (
     LAST_ABSTENTION,
     MOST_RUNGS,
-    SLACKS,
     Floats,
     LogChance,
     Rungs,
     certified,
+    extrapolated,
     lowest_step,
     price_at,
 )
@@ -29,13 +29,33 @@ from mapl.noise import ONE, Coins
 from mapl.types import ABSTAIN, Budget, Outcome, Stable, State, Tallies, finite_positive, positive_integer
 
 FAILURE_SHARES = (0.02, 0.05, 0.1, 0.2)
+RACE_RUNGS = 1_500
 RACE_TOLERANCE = 1e-7
 """A race only compares candidates; the winner is built anew, exactly."""
 LEAST_FIRST = 1 << 12
 """Numerators below this round too coarsely to build on."""
 MOST_ABSTENTIONS = 100_000
+LEAST_PRICE, MOST_ORDER = 1e-7, 1e5
+"""Beyond these a table could not be told from one that never answers."""
 GOAL = 0.01
 """Ladders are designed for the shortest distance at which they abstain with this probability."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What fixes a ladder before rounding: the order, the price of an abstention and the first pass probability."""
+
+    order: float
+    price: float
+    first: float
+
+    def slacks(self) -> tuple[float, ...]:
+        """Return relative reductions of the price to build with, which pay for floating-point error in turn.
+
+        The error grows with the order, and counts against the price.
+        """
+        least = max(1e-9, 1e-13 * self.order / self.price)
+        return least, 100 * least, 10_000 * least
 
 
 @dataclass(frozen=True)
@@ -72,9 +92,16 @@ class Ladder(PricedByLoss):
         longest = longest_table(task.n_teachers)
         orders = None if order is None else np.array([above_one(order)])
         found = design(task.budget, max_abstentions, longest, orders=orders)
-        for slack in SLACKS:
-            ladder = cls(build(found, longest, slack), max_abstentions, found.order, found.price)
-            if ladder.certify(task.budget):
+        return cls.built(found, max_abstentions, longest, task.budget)
+
+    @classmethod
+    def built(
+        cls, found: Design, limit: int, longest: int, budget: Budget, *, also_per_abstention: float = 0.0
+    ) -> Self:
+        """Build the table of a design with the smallest slack that passes the exact certificate."""
+        for slack in found.slacks():
+            ladder = cls(build(found, longest, slack), limit, found.order, found.price)
+            if ladder.certify(budget, also_per_abstention=also_per_abstention):
                 return ladder
         raise GuaranteeBroken("No rounding of this ladder passed its exact certificate; nothing was released.")
 
@@ -143,15 +170,6 @@ class Ladder(PricedByLoss):
         return float(self.rungs.at(np.array([(n_teachers - 1) // 2]))[0]) / ONE
 
 
-@dataclass(frozen=True, slots=True)
-class Design:
-    """What fixes a ladder before rounding: the order, the price of an abstention and the first pass probability."""
-
-    order: float
-    price: float
-    first: float
-
-
 def above_one(order: float) -> float:
     """Return a Renyi order, refusing what is none."""
     if not 1 < order < math.inf:
@@ -185,13 +203,16 @@ def design(
         raise InvalidParameter("delta is 0; this mechanism needs a positive delta, for example 1e-6.")
     finite_positive(epsilon=budget.epsilon)
     if max_abstentions > MOST_ABSTENTIONS:
-        raise InvalidParameter(f"max_abstentions is {max_abstentions}; it may be {MOST_ABSTENTIONS} at most.")
+        raise CannotCalibrate(
+            f"max_abstentions is {max_abstentions} and no table is built for more than {MOST_ABSTENTIONS}; "
+            "lower max_abstentions or raise the budget."
+        )
     candidates = []
     for order in usual_orders(budget) if orders is None else orders:
         for share in FAILURE_SHARES:
             room = capacity(budget.epsilon, budget.delta * (1 - share), float(order))
             price = room / max_abstentions - also_per_abstention(float(order))
-            if price > 1e-9:
+            if price > LEAST_PRICE and order < MOST_ORDER:
                 candidates.append(Design(float(order), price, share * budget.delta / max_abstentions))
     if not candidates:
         raise CannotCalibrate(
@@ -209,7 +230,7 @@ def design(
 
 def _race(candidates: list[Design], longest: int) -> Design:
     order, price, first = (np.array([getattr(d, f) for d in candidates]) for f in ("order", "price", "first"))
-    final = climb(order, price, first, longest, GOAL)[-1]
+    final = climb(order, price, first, min(longest, RACE_RUNGS), GOAL)[-1]
     return candidates[int(np.argmin(final.abstaining))]
 
 
@@ -225,21 +246,26 @@ def build(found: Design, longest: int, slack: float) -> Rungs:
             "delta is too small for this many abstentions: the first pass probability would be below 2^-50. "
             "Raise delta or lower max_abstentions."
         )
-    x = LogChance.of_numerator(numerators[0])
-    guess = LogChance.of_passing(x.passing * (order - 1) / order).log_odds
-    while x.abstaining[0] > math.log(LAST_ABSTENTION) and len(numerators) < longest:
-        z = lowest_step(x, order, price, guess)
-        numerators.append(max(z.numerator(), numerators[-1]))
-        before, x = x, LogChance.of_numerator(numerators[-1])
-        guess = 2 * x.log_odds - before.log_odds
+    rungs = [LogChance.of_numerator(numerators[0])]
+    guess = _first_step(rungs[0], order)
+    while rungs[-1].abstaining[0] > math.log(LAST_ABSTENTION) and len(numerators) < longest:
+        step = lowest_step(rungs[-1], order, price, guess)
+        numerators.append(max(step.numerator(), numerators[-1]))
+        rungs.append(LogChance.of_numerator(numerators[-1]))
+        guess = extrapolated(rungs)
     return Rungs(np.array(numerators, dtype=np.int64))
+
+
+def _first_step(first: LogChance, order: Floats) -> Floats:
+    """Guess the second rung's log-odds: while passing is rare, its logarithm shrinks by (a-1)/a."""
+    return LogChance.of_passing(first.passing * (order - 1) / order).log_odds
 
 
 def climb(order: Floats, price: Floats, first: Floats, longest: int, goal: float) -> list[LogChance]:
     """Build candidate tables side by side until one of them abstains with probability `goal` or less."""
     rungs = [LogChance.of_passing(np.log(first))]
-    guess = LogChance.of_passing(rungs[0].passing * (order - 1) / order).log_odds
+    guess = _first_step(rungs[0], order)
     while rungs[-1].abstaining.min() > math.log(goal) and len(rungs) < longest:
         rungs.append(lowest_step(rungs[-1], order, price, guess, tolerance=RACE_TOLERANCE))
-        guess = 2 * rungs[-1].log_odds - rungs[-2].log_odds
+        guess = extrapolated(rungs)
     return rungs

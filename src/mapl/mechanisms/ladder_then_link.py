@@ -9,13 +9,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from mapl.accounting import ORDERS, Loss, capacity
-from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
+from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms import ladder as first
 from mapl.mechanisms import link as second
 from mapl.mechanisms.ladder import FAILURE_SHARES, Ladder
 from mapl.mechanisms.link import LEAST_DIVERGENCE, Design, OffsetTable, above_one, certified_table, two_sided
 from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, until_nth
-from mapl.mechanisms.rungs import SLACKS
 from mapl.noise import ONE, Coins
 from mapl.types import Budget, Distances, Outcome, State, Tallies, positive_integer
 
@@ -81,12 +80,9 @@ class LadderThenLink(PricedByLoss):
             odd=task.n_teachers % 2 == 1,
             longest=second.longest_table(task.n_teachers),
         )
-        for slack in SLACKS:
-            rungs = first.build(found, longest, slack)
-            made = cls(Ladder(rungs, max_abstentions, found.order, found.price), fallback, divergence)
-            if made.ladder.certify(budget, also_per_abstention=made.fallback_price):
-                return made
-        raise GuaranteeBroken("No rounding of this ladder passed its exact certificate; nothing was released.")
+        extra = added_price(found.order, divergence)
+        ladder = Ladder.built(found, max_abstentions, longest, budget, also_per_abstention=extra)
+        return cls(ladder, fallback, divergence)
 
     @property
     def max_abstentions(self) -> int:
@@ -95,7 +91,7 @@ class LadderThenLink(PricedByLoss):
     @property
     def fallback_price(self) -> float:
         """The log-moment that a fallback answer adds to its abstention's, rounded up."""
-        return (self.ladder.order - 1) * self.divergence * (1 + 1e-15)
+        return added_price(self.ladder.order, self.divergence)
 
     def certify(self, budget: Budget) -> bool:
         """Verify every hypothesis of Theorem 3 from the integers, in ball arithmetic."""
@@ -159,3 +155,8 @@ class LadderThenLink(PricedByLoss):
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
         return 1 - float(self.failing(np.array([(n_teachers - 1) // 2]))[0])
+
+
+def added_price(order: float, divergence: float) -> float:
+    """Return a divergence as a log-moment at its order, rounded up."""
+    return (order - 1) * divergence * (1 + 1e-15)

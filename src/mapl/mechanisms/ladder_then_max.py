@@ -9,13 +9,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from mapl.accounting import ORDERS, Loss, capacity, smallest_real
-from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
+from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms import ladder as first
 from mapl.mechanisms.argmax_price import argmax_loss
 from mapl.mechanisms.ladder import Ladder
 from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, until_nth
 from mapl.mechanisms.noise_law import chance_of_leader, law_of_argmax, noisy_argmax
-from mapl.mechanisms.rungs import SLACKS
 from mapl.noise import Coins, discrete_gaussian
 from mapl.types import Budget, Outcome, State, Tallies, finite_positive, positive_integer
 
@@ -69,11 +68,9 @@ class LadderThenMax(PricedByLoss):
 
         longest = first.longest_table(task.n_teachers)
         found = first.design(rest, limit, longest, orders=orders, also_per_abstention=fallback_price)
-        for slack in SLACKS:
-            ladder = Ladder(first.build(found, longest, slack), limit, found.order, found.price)
-            if ladder.certify(rest, also_per_abstention=fallback_price(found.order)):
-                return cls(ladder, noise, task.n_classes)
-        raise GuaranteeBroken("No rounding of this ladder passed its exact certificate; nothing was released.")
+        extra = fallback_price(found.order)
+        ladder = Ladder.built(found, limit, longest, rest, also_per_abstention=extra)
+        return cls(ladder, noise, task.n_classes)
 
     @property
     def max_abstentions(self) -> int:

@@ -12,7 +12,7 @@ Proofs: docs/proofs/ladder.md and docs/proofs/threshold-ladder.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -100,6 +100,16 @@ class LogChance:
         )
 
 
+def extrapolated(rungs: Sequence[LogChance]) -> Floats:
+    """Guess the next rung's log-odds from up to three before it."""
+    last = [r.log_odds for r in rungs[-3:]]
+    if len(last) == 1:
+        return last[0] - 1
+    if len(last) == 2:
+        return 2 * last[1] - last[0]
+    return 3 * last[2] - 3 * last[1] + last[0]
+
+
 def excess(p: LogChance, q: LogChance, order: Floats, price: Floats) -> Floats:
     """Return the left side of (L) minus one, with p in the numerator's role."""
     passing = order * p.passing + (1 - order) * q.passing
@@ -148,13 +158,15 @@ def root(
         with np.errstate(divide="ignore", invalid="ignore"):
             step = value / slope
         newton = t - step
-        inside = (newton > t_low) & (newton < t_high)
+        # Far below the root (L) fails exponentially and Newton would crawl.
+        inside = (newton > t_low) & (newton < t_high) & (value < 20)
         moved = np.where(inside, newton, (t_low + t_high) / 2)
         done = np.abs(moved - t) < tolerance * (1 + np.abs(t))
         t = moved
         if done.all():
             break
-    return LogChance.of_odds(np.maximum(t, t_low))
+    # Newton comes from the side where (L) fails; a step of the tolerance leads to the other.
+    return LogChance.of_odds(np.where(done, np.minimum(t + 4 * tolerance * (1 + np.abs(t)), t_high), t_high))
 
 
 def to_numerators(log_passing: Iterable[float], log_abstaining: Iterable[float]) -> NDArray[np.int64]:

@@ -25,6 +25,7 @@ from mapl.mechanisms.rungs import (
     LogChance,
     Rungs,
     certified,
+    extrapolated,
     price_at,
     root,
 )
@@ -250,10 +251,8 @@ def _climb(candidates: list[_Design], goal: float) -> list[LogChance]:
     order = np.array([c.order for c in candidates])
     price = np.array([c.price for c in candidates])
     values = [_first(order, price)]
-    guess = values[0].log_odds - 1
     while values[-1].abstaining.max() > math.log(goal) and len(values) < MOST_RUNGS // 2:
-        values.append(root(values[-1], order, price, guess, numerator="x"))
-        guess = 2 * values[-1].log_odds - values[-2].log_odds
+        values.append(root(values[-1], order, price, extrapolated(values), numerator="x"))
     return values
 
 
@@ -266,12 +265,11 @@ def _build(found: _Design, slack: float) -> Rungs:
     """Build the integer table; every step starts from the rounded value before it."""
     order, price = np.array([found.order]), np.array([found.price * (1 - slack)])
     numerators = [_first(order, price).numerator()]
-    x = LogChance.of_numerator(numerators[0])
-    guess = x.log_odds - 1
-    while x.abstaining[0] > math.log(LAST_ABSTENTION) and len(numerators) < MOST_RUNGS // 2:
-        numerators.append(max(root(x, order, price, guess, numerator="x").numerator(), numerators[-1]))
-        before, x = x, LogChance.of_numerator(numerators[-1])
-        guess = 2 * x.log_odds - before.log_odds
+    values = [LogChance.of_numerator(numerators[0])]
+    while values[-1].abstaining[0] > math.log(LAST_ABSTENTION) and len(numerators) < MOST_RUNGS // 2:
+        step = root(values[-1], order, price, extrapolated(values), numerator="x")
+        numerators.append(max(step.numerator(), numerators[-1]))
+        values.append(LogChance.of_numerator(numerators[-1]))
     return Rungs(np.concatenate([[0], np.repeat(np.array(numerators, dtype=np.int64), 2)]))
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mapl.accounting import Loss, smallest_real
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms import AnyMechanism, Task, entry, make
-from mapl.mechanisms.argmax_price import argmax_loss
 from mapl.mechanisms.noisy_max import NoisyMax
 from mapl.planning.agreement import Agreement
 from mapl.planning.forecast import Forecast, forecast, reached
@@ -19,6 +19,8 @@ ENOUGH_AGREEMENT = 0.98
 """Answering everything is preferred, being simplest, if this share of answers is expected to be the winner."""
 MOST_THRESHOLD_ABSTENTIONS = 7
 PAPER_ABSTENTIONS = 10
+ARGMAX_CONSTANT = 0.64
+"""A noisy argmax costs about this times order / sigma^2; the exact price decides later."""
 USEFUL = 0.5
 """A limit is considered only if a unanimous vote would be answered with at least this probability."""
 MOST_ABSTENTIONS = 2000
@@ -99,15 +101,18 @@ def _few_abstentions(task: Task, agreement: Agreement) -> bool:
 
 
 def _noisy_max_agrees(task: Task, agreement: Agreement) -> bool:
-    """Say whether answering everything would be reliable, by the cheap two-class price (0.6% too low)."""
-    if task.budget.delta == 0:
+    """Say whether answering everything would be reliable, by the limiting price of a noisy argmax."""
+    budget = task.budget
+    if budget.delta == 0:
         return False
-    sigma = 0.5
-    while (argmax_loss(sigma, 2) * task.n_queries).epsilon(task.budget.delta) > task.budget.epsilon:
-        sigma *= 1.1
-        if sigma > task.n_teachers:
-            return False
-    noisy = NoisyMax(sigma, task.n_queries, task.n_classes, task.budget.delta, task.budget.epsilon)
+
+    def affordable(sigma: float) -> bool:
+        return (Loss.zcdp(ARGMAX_CONSTANT / sigma**2) * task.n_queries).epsilon(budget.delta) <= budget.epsilon
+
+    sigma = smallest_real(affordable, 0.5, 8.0, rounds=12)
+    if sigma > task.n_teachers:
+        return False
+    noisy = NoisyMax(sigma, task.n_queries, task.n_classes, budget.delta, budget.epsilon)
     return expect(noisy, task, agreement).agreement >= ENOUGH_AGREEMENT
 
 

@@ -1,0 +1,108 @@
+"""``mapl audit``: what it prints, what it returns, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from mapl.audit.twins import TWINS
+from mapl.cli.audit import audit
+from mapl.cli.console import Verbs
+from mapl.mechanisms import REGISTRY
+from mapl.types import ADJACENCY, UNIT
+
+app = typer.Typer(cls=Verbs, pretty_exceptions_enable=False)
+app.command()(audit)
+
+
+@app.callback()
+def _group() -> None:
+    """Keep the verb a verb: a single command would swallow its own name."""
+
+
+BUDGET = ("--epsilon", "2", "--delta", "1e-5")
+
+
+def run(*arguments: Any) -> Any:
+    return CliRunner().invoke(app, ["audit", *(str(a) for a in arguments)])
+
+
+def test_a_ladder_is_within_its_claim() -> None:
+    ran = run("--mechanism", "ladder", *BUDGET, "--json")
+    assert ran.exit_code == 0, ran.output
+    said = json.loads(ran.stdout)
+    assert (said["mechanism"], said["verdict"], said["certified"]) == ("ladder", "within the claim", True)
+    assert (said["adjacency"], said["unit"]) == (ADJACENCY, UNIT)
+    assert said["epsilon"] <= 2
+    assert 0 < said["found_delta_lower"] <= said["found_delta_upper"] <= said["delta"] == 1e-5
+    assert said["renyi_found"] <= said["renyi_claimed"]
+    assert said["details"]["limits"]["abstentions"] == 3
+
+
+def test_the_table_shows_claimed_and_found() -> None:
+    ran = run("--mechanism", "noisy-max", *BUDGET, "--queries", 10)
+    assert ran.exit_code == 0, ran.output
+    for row in ("claimed", "adjacency", "unit", "found delta", "Renyi, order", "exact certificate", "verdict"):
+        assert row in ran.stdout
+    assert "within the claim" in ran.stdout
+
+
+def test_a_broken_twin_ends_with_exit_code_one() -> None:
+    ran = run("--mechanism", "ladder", *BUDGET, "--twin", "gap-distance", "--teachers", 80)
+    assert ran.exit_code == 1
+    assert "violated" in ran.stdout
+    assert "distance gap - 1" in ran.stdout
+    said = json.loads(
+        run("--mechanism", "ladder", *BUDGET, "--twin", "one-order", "--teachers", 80, "--json").stdout
+    )
+    assert (said["twin"], said["verdict"], said["certified"]) == ("one-order", "violated", False)
+
+
+def test_all_mechanisms_are_audited() -> None:
+    ran = run("--mechanism", "all", *BUDGET, "--queries", 8, "--max-abstentions", 2, "--teachers", 40, "--json")
+    assert ran.exit_code == 0, ran.output
+    findings = {f["mechanism"]: f["verdict"] for f in json.loads(ran.stdout)["findings"]}
+    assert set(findings) == set(REGISTRY)
+    assert findings.pop("majority") == "claims nothing"
+    assert set(findings.values()) == {"within the claim"}
+
+
+def test_all_says_whom_it_could_not_audit() -> None:
+    ran = run("--mechanism", "all", "--epsilon", 1, "--delta", 0, "--queries", 3, "--teachers", 10, "--json")
+    assert ran.exit_code == 0, ran.output
+    findings = {f["mechanism"] for f in json.loads(ran.stdout)["findings"]}
+    assert {"exponential-vote", "permute-and-flip", "gibbs-flip"} <= findings
+    assert "ladder" not in findings
+    assert "ladder not audited: delta is 0" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--mechanism", "ladders", *BUDGET), "There is no mechanism 'ladders'"),
+        (("--mechanism", "ladder", "--epsilon", "-1", "--delta", "1e-5"), "epsilon is -1"),
+        (("--mechanism", "ladder", "--epsilon", "2", "--delta", "1"), "delta is 1"),
+        (("--mechanism", "ladder", *BUDGET, "--twin", "nobody"), "There is no twin 'nobody'"),
+        (("--mechanism", "link", *BUDGET, "--twin", "softmax"), "link has no twin softmax"),
+        (("--mechanism", "ladder-then-link", *BUDGET, "--classes", "3"), "works for 2 classes"),
+        (("--mechanism", "ladder", *BUDGET, "--queries", "0"), "queries is 0"),
+        (("--mechanism", "ladder", *BUDGET, "--teachers", "0"), "teachers is 0"),
+        (("--mechanism", "ladder", *BUDGET, "--max-abstentions", "0"), "max_abstentions is 0"),
+        (("--mechanism", "ladder", *BUDGET, "--classes", "9", "--teachers", "90"), "Audit fewer teachers"),
+    ],
+)
+def test_bad_input_ends_with_exit_code_two_and_advice(arguments: tuple[str, ...], message: str) -> None:
+    ran = run(*arguments)
+    assert ran.exit_code == 2, ran.output
+    assert message in ran.stderr
+    assert "Traceback" not in ran.output
+    assert ran.stdout == ""
+
+
+def test_help_names_every_twin() -> None:
+    said = " ".join(run("--help").stdout.split())
+    assert all(name.split("-")[0] in said for name in TWINS)
