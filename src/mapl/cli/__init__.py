@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from mapl import __version__
-from mapl.cli import aggregate, demo, mechanisms
+from mapl.cli import aggregate, audit, demo, mechanisms
 from mapl.cli.console import Verbs
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ def mapl(
 
 
 app.command()(aggregate.aggregate)
+app.command()(audit.audit)
 app.command()(demo.demo)
 app.command()(mechanisms.mechanisms)
 

@@ -51,11 +51,12 @@ class Request:
     def settings_given(self) -> dict[str, Any]:
         """Return the settings that the user fixed, by the names that mechanisms know them by.
 
-        Noise and number of questions together fix the cost, so both are handed over to be priced; noise alone
-        leaves the number of questions to what the budget affords.
+        Where every question is answered, noise and number of questions together fix the cost, so both are handed
+        over to be priced; noise alone leaves the number of answers to what the budget affords.
         """
         given = {name: value for name, value in (self.settings or {}).items() if value is not None}
-        priced = self.mechanism != "auto" and "max_answers" in entry(self.mechanism).settings
+        known = () if self.mechanism == "auto" else entry(self.mechanism).settings
+        priced = "max_answers" in known and "sigma_test" not in known
         if priced and "sigma" in given and self.queries is not None:
             given.setdefault("max_answers", self.queries)
         return given

@@ -60,7 +60,7 @@ class ConfidentMax(PricedByLoss):
         *,
         sigma: float | None = None,
         sigma_test: float | None = None,
-        threshold: int | None = None,
+        threshold: float | None = None,
         max_answers: int | None = None,
     ) -> Self:
         """Calibrate what is not given: noise for all the task's questions, or answers for the given noise.
@@ -71,16 +71,16 @@ class ConfidentMax(PricedByLoss):
         if budget.delta == 0:
             raise InvalidParameter("delta is 0; confident-max needs a positive delta, for example 1e-6.")
         bar = round(0.6 * task.n_teachers) if threshold is None else threshold
-        if not 0 <= bar <= task.n_teachers:
+        if bar != int(bar) or not 0 <= bar <= task.n_teachers:
             raise InvalidParameter(
-                f"threshold is {bar}; with {task.n_teachers} teachers it must lie between 0 and {task.n_teachers}."
+                f"threshold is {bar}; it is a number of votes: a whole number between 0 and {task.n_teachers}."
             )
         if max_answers is not None:
             positive_integer(max_answers=max_answers)
         if (sigma is None) != (sigma_test is None):
             raise InvalidParameter("Give both sigma and sigma_test, or neither.")
 
-        classes = task.n_classes
+        bar, classes = int(bar), task.n_classes
         most = min(max_answers or questions, questions)
         if sigma is not None and sigma_test is not None:
             finite_positive(sigma=sigma, sigma_test=sigma_test)

@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 import numpy as np
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
+from scipy.signal import fftconvolve
 
 from mapl.accounting import ORDERS, Loss, capacity
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
@@ -217,7 +218,7 @@ def _best(budget: Budget, max_abstentions: int, order: float | None) -> _Design:
     if budget.delta == 0:
         raise InvalidParameter("delta is 0; this mechanism needs a positive delta, for example 1e-6.")
     finite_positive(epsilon=budget.epsilon)
-    orders = usual_orders(budget, 0.9, 3.0) if order is None else np.array([above_one(order)])
+    orders = usual_orders(budget, 0.9, 3.0)[::2] if order is None else np.array([above_one(order)])
     candidates = []
     for a, share, failure in product(orders.tolist(), THRESHOLD_SHARES, FAILURE_SHARES):
         room = capacity(budget.epsilon, budget.delta * (1 - failure) - SAMPLING, a)
@@ -232,7 +233,7 @@ def _best(budget: Budget, max_abstentions: int, order: float | None) -> _Design:
             f"epsilon {budget.epsilon:g} and delta {budget.delta:g} cannot pay for {max_abstentions} abstentions "
             "at any order; lower max_abstentions or raise the budget."
         )
-    tables = np.exp(np.array([c.abstaining for c in _climb(candidates, 1e-5)])).T
+    tables = np.exp(np.array([c.abstaining for c in _climb(candidates, 1e-4)])).T
     lengths = []
     for c, table in zip(candidates, tables, strict=True):
         law = GaussianLaw.beyond(c.sigma, math.ceil(7 * c.sigma))
@@ -247,12 +248,12 @@ def _centre(sigma: float, failure: float) -> int:
 
 
 def _climb(candidates: list[_Design], goal: float) -> list[LogChance]:
-    """Return the values of the greedy tables, each of which stands for two consecutive heights."""
+    """Return the greedy tables' values, each of which stands for two heights, until the first reaches the goal."""
     order = np.array([c.order for c in candidates])
     price = np.array([c.price for c in candidates])
     values = [_first(order, price)]
-    while values[-1].abstaining.max() > math.log(goal) and len(values) < MOST_RUNGS // 2:
-        values.append(root(values[-1], order, price, extrapolated(values), numerator="x"))
+    while values[-1].abstaining.min() > math.log(goal) and len(values) < MOST_RUNGS // 2:
+        values.append(root(values[-1], order, price, extrapolated(values), numerator="x", tolerance=1e-7))
     return values
 
 
@@ -279,7 +280,7 @@ def _distance(abstaining: Floats, law: GaussianLaw, centre: int, goal: float) ->
     distances = np.arange(length)
     heights = np.concatenate([np.ones(length), abstaining, np.full(length + law.width, abstaining[-1])])
     # Average of y(d - centre - rho) over rho, as one convolution; heights start at -length.
-    average = np.convolve(heights, law.point)
+    average = fftconvolve(heights, law.point)
     expected = average[distances - centre + length + law.width]
     reached = expected <= goal
     return int(np.argmax(reached)) if reached.any() else None
