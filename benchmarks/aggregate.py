@@ -421,7 +421,7 @@ def calibration_rows() -> list[Row]:
     for name, settings, task in (
         ("ladder", {"max_abstentions": 100}, Task(Budget(2.0, DELTA), 250, 10, 9000)),
         ("ladder", {"max_abstentions": 100}, Task(Budget(0.1, 1e-9), 100_000, 10, 9000)),
-        ("ladder", {"max_abstentions": 10_000}, Task(Budget(0.01, 1e-12), 10**6, 10, 10**6)),
+        ("ladder", {"max_abstentions": 10_000}, Task(Budget(0.01, 1e-9), 10**6, 10, 10**6)),
         ("threshold-ladder", {"max_abstentions": 100}, Task(Budget(0.1, 1e-9), 100_000, 2, 9000)),
         ("link", {}, Task(Budget(1.0, 1e-6), 1000, 2, 100_000)),
         ("link", {}, Task(Budget(1.0, 1e-6), 1000, 3, 1000)),

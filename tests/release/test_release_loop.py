@@ -11,7 +11,7 @@ import pytest
 from mapl.errors import GuaranteeBroken, InvalidParameter
 from mapl.mechanisms import REGISTRY, Task, make
 from mapl.noise import Coins, SeededCoins, SystemCoins
-from mapl.release.aggregate import (
+from mapl.release.loop import (
     Released,
     admit,
     aggregate,

@@ -15,7 +15,7 @@ from mapl.audit.twins import TWINS, Twin, twin_of
 from mapl.cli.console import out, tell
 from mapl.errors import InvalidParameter, MaplError
 from mapl.mechanisms import REGISTRY, AnyMechanism, Task, entry, make
-from mapl.release.aggregate import refuse_senseless
+from mapl.release.loop import refuse_senseless
 from mapl.release.statement import to_json
 from mapl.types import Budget, positive_integer
 

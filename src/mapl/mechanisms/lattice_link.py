@@ -254,7 +254,14 @@ def build(found: Design, longest: int) -> GapWeights:
 
 
 class LinkByClasses:
-    """The link for a task's number of classes: a table of offsets for two, gap weights for three."""
+    """The link for a task's number of classes: a table of offsets for two, gap weights for three.
+
+    Notes
+    -----
+    *Guarantee.* That of `Link` or `LatticeLink`, whichever is built: (epsilon, delta)-differential privacy for
+    n_queries adaptively chosen questions. Adjacency: one teacher changes its votes arbitrarily; unit: one
+    teacher. Theorems 1 and 2 of docs/proofs/link.md.
+    """
 
     name: ClassVar[str] = "link"
 

@@ -10,7 +10,7 @@ from typing import Any
 from mapl import __version__
 from mapl.mechanisms import AnyMechanism, Task
 from mapl.noise import Coins
-from mapl.release.aggregate import Released, distance_needed
+from mapl.release.loop import Released, distance_needed
 from mapl.types import ADJACENCY, UNIT
 
 SCHEMA = 1

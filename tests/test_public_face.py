@@ -1,0 +1,58 @@
+"""The names a user imports, the README's example and the index of the docs stay true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mapl
+from mapl.mechanisms import REGISTRY
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", mapl.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(mapl, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = mapl.no_such_name
+
+
+def test_importing_mapl_imports_nothing_heavy() -> None:
+    code = "import sys, mapl; print([m for m in ('numpy', 'scipy', 'pyarrow', 'typer') if m in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_the_readme_example_runs() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    shown = subprocess.run([sys.executable, "-c", example], check=True, capture_output=True, text=True)
+    assert re.match(r"[\w-]+ answered \d+ abstained \d+\nepsilon [\d.]+ at delta", shown.stdout)
+    assert len([line for line in example.splitlines() if line.strip()]) <= 10
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_mechanism_is_documented_and_names_an_existing_proof(name: str) -> None:
+    assert f"`{name}`" in README or name in ("stable-queries", "majority")
+    mechanism = REGISTRY[name].mechanism
+    classes = [mechanism, *mechanism.__mro__]
+    docs = " ".join((c.__doc__ or "") for c in classes if c.__module__.startswith("mapl"))
+    assert "Guarantee" in docs
+    proofs = re.findall(r"docs/proofs/[\w-]+\.md", docs)
+    assert proofs
+    for proof in proofs:
+        assert (ROOT / proof).exists(), proof
+
+
+def test_links_between_the_docs_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
