@@ -247,7 +247,10 @@ def fallback_row(pool: Pool, epsilon: float) -> Row:
     candidates = []
     for limit in (50, 100, 200, 400):
         for share in (0.5, 0.7, 0.85):
-            mechanism = make(name, pool.task(epsilon), max_abstentions=limit, share=share)
+            try:
+                mechanism = make(name, pool.task(epsilon), max_abstentions=limit, share=share)
+            except CannotCalibrate:  # not affordable: no candidate
+                continue
             answered, accuracy = pool.simulate(mechanism)
             candidates.append((answered, accuracy, {"T": limit, "share": share, "how": "20 orders", "as": name}))
     return best(pool, candidates)

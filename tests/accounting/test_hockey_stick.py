@@ -42,7 +42,7 @@ def profile(p: Floats, q: Floats, u: Floats) -> Floats:
     e = np.exp(u)
     below = np.maximum(e * p[..., None] - q[..., None], 0).sum(axis=-2)
     beyond = np.maximum(q[..., None] - e * p[..., None], 0).sum(axis=-2)
-    return np.where(u < 0, below, beyond)
+    return np.asarray(np.where(u < 0, below, beyond))
 
 
 def time_value(ell: Floats, variance: float) -> Floats:
@@ -50,7 +50,7 @@ def time_value(ell: Floats, variance: float) -> Floats:
     s = math.sqrt(variance)
     call = np.exp(ell + log_ndtr(ell / s + s / 2)) - ndtr(ell / s - s / 2)
     put = ndtr(s / 2 - ell / s) - np.exp(ell + log_ndtr(-ell / s - s / 2))
-    return np.where(ell < 0, call, put)
+    return np.asarray(np.where(ell < 0, call, put))
 
 
 def excess(p: Floats, q: Floats, variance: float, v: float, ell: Floats) -> Floats:
@@ -115,8 +115,8 @@ class TestProfiles:
         rows = envelopes(p, q, float(chi.max()), grid).astype(np.float64)
         assert len(rows) < len(p)
         exact = profile(p, q, grid.points)
-        covered = (rows[None, :, :] >= exact[:, None, :]).all(axis=2).any(axis=1)
-        assert covered.all()
+        dominated = np.greater_equal(rows[None, :, :], exact[:, None, :]).all(axis=2)
+        assert np.any(dominated, axis=1).all()
 
 
 class TestWeights:
@@ -221,7 +221,7 @@ class TestCertificate:
         assert math.isinf(certified_growth(variance, supremum(grid.profiles(p, q), grid, variance, eta), eta))
 
     def test_laws_that_eta_covers_alone_need_no_growth(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """FAILS if the search for the least growth never ends once no cell is left to certify."""
+        """The search for the least growth must end when no cell is left to certify."""
         from mapl.accounting import hockey_stick
 
         calls = 0
@@ -258,7 +258,7 @@ class TestCertifyGrowth:
 
     @pytest.mark.parametrize("share", [0.02, 0.5, 0.9])
     def test_the_certificate_reads_the_supremum_on_its_own_grid(self, share: float) -> None:
-        """FAILS if ln sup A is tabulated on the grid of eta but read on the (wider) grid of eta - outside."""
+        """ln sup A must not be tabulated on the grid of eta and read on the (wider) grid of eta - outside."""
         eta = 1e-10
         grid = grid_for(self.P, self.Q)
         rows = grid.profiles(self.P, self.Q)
@@ -320,7 +320,7 @@ def binomial_delta(n: int, p: float, q: float, epsilon: float) -> float:
 
 @pytest.mark.parametrize(("gap", "n"), [(0.02, 10), (0.02, 100), (0.02, 1000), (0.1, 10), (0.1, 40)])
 def test_claims_hold_against_exact_composition(gap: float, n: int) -> None:
-    """Coins a fixed angle apart, n times: the exact delta of every fixed attack keeps the claim, the best is near it."""
+    """Coins a fixed angle apart, n times: the exact delta of every attack keeps the claim, the best is near it."""
     angle = np.linspace(0.5, math.pi / 2 - 0.5 + gap, 60)
     p, q = (np.stack([np.sin(x) ** 2, np.cos(x) ** 2], axis=1) for x in (angle, angle - gap))
     grid, delta = grid_for(p, q), 1e-5

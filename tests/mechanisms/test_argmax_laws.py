@@ -1,4 +1,4 @@
-"""The laws behind a noisy argmax: against enumeration of the noise, inside and outside the box, and their prices."""
+"""The laws behind a noisy argmax: against enumeration of the noise, inside and outside the box; their prices."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Floats = NDArray[np.float64]
 def noise_masses(sigma: float, width: int) -> Floats:
     k = np.arange(-width, width + 1)
     mass: Floats = np.exp(-(k**2) / (2 * sigma**2))
-    return mass / mass.sum()
+    return np.asarray(mass / mass.sum())
 
 
-def by_enumeration(sigma: float, x: int, y: int, order: tuple[str, str, str], width: int = 15) -> Floats:
+def by_enumeration(sigma: float, x: int, y: int, order: tuple[str, ...], width: int = 15) -> Floats:
     """The law of (a, b, R's label) by summing over both noises; `order` lists the labels, lowest index first."""
     mass = noise_masses(sigma, width)
     w = np.arange(-width, width + 1)
@@ -268,7 +268,7 @@ class TestPrices:
             assert 2 / math.pi <= constant <= 2 / math.pi * (1 + 0.5 / sigma)
 
     def test_two_classes_stay_exact_for_wide_noise(self) -> None:
-        """FAILS if laws worth keeping are dropped (keep = 1 - 6/sigma) and the chords' 1% shows in the price."""
+        """If laws worth keeping were dropped, the chords' 1% would show in the price."""
         for order in (2.0, 4.0, 8.0, 16.0):
             assert argmax_loss(400.0, 2).at(order) * 400.0**2 / order == pytest.approx(2 / math.pi, rel=1e-3)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,14 +127,14 @@ class TestCalibration:
             ConfidentMax.for_task(task(), sigma=20.0, sigma_test=2.0)
 
     def test_a_limit_beyond_the_questions_is_no_obstacle(self) -> None:
-        """FAILS: with given noise a limit above the number of questions is refused, calibrated it is clamped."""
+        """A limit above the number of questions is clamped, with given noise as with calibrated."""
         assert ConfidentMax.for_task(task(queries=10), max_answers=500).max_answers == 10
         found = ConfidentMax.for_task(task(queries=10), sigma=30.0, sigma_test=60.0, max_answers=500)
         assert found.max_answers == 10
 
     def test_settings_are_refused_by_name(self) -> None:
         for threshold in (-1, 101):
-            with pytest.raises(InvalidParameter, match=f"threshold is {threshold}; with 100 teachers"):
+            with pytest.raises(InvalidParameter, match=f"threshold is {threshold}; .* between 0 and 100"):
                 ConfidentMax.for_task(task(), threshold=threshold)
         with pytest.raises(InvalidParameter, match="delta is 0"):
             ConfidentMax.for_task(task(2.0, 0.0))
@@ -144,14 +145,14 @@ class TestCalibration:
         with pytest.raises(InvalidParameter, match="sigma_test is"):
             ConfidentMax.for_task(task(), sigma=10.0, sigma_test=math.nan)
 
-    def test_a_fractional_threshold_is_refused(self) -> None:
-        """FAILS: it is accepted; the declared law then cannot be computed from the integer table."""
-        with pytest.raises(InvalidParameter, match="threshold is 60.5"):
-            ConfidentMax.for_task(task(), sigma=20.0, sigma_test=60.0, threshold=60.5)  # type: ignore[arg-type]
+    @pytest.mark.parametrize("threshold", [60.5, math.nan, math.inf])
+    def test_a_threshold_that_is_no_whole_number_is_refused(self, threshold: Any) -> None:
+        with pytest.raises(InvalidParameter, match="threshold is"):
+            ConfidentMax.for_task(task(), sigma=20.0, sigma_test=60.0, threshold=threshold)
 
     @pytest.mark.parametrize("sigma", [0.01, 0.1])
     def test_hardly_any_noise_is_refused_without_a_warning(self, sigma: float) -> None:
-        """FAILS where tails underflow to zero: a RuntimeWarning from the log-ratios instead of a refusal."""
+        """Tails that underflow to zero must not be reached."""
         with pytest.raises((InvalidParameter, CannotCalibrate)):
             ConfidentMax.for_task(task(), sigma=sigma, sigma_test=sigma)
 

@@ -1,4 +1,4 @@
-"""Threshold-ladder: reference values, the certificate and its broken twins, adaptive adversaries, and the secret."""
+"""Threshold-ladder: reference values, the certificate and its broken twins, adaptive adversaries, the secret."""
 
 from __future__ import annotations
 

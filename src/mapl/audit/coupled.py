@@ -20,7 +20,7 @@ from mapl.audit.secrets import Secrets
 from mapl.types import Budget, Secret, State, Tallies
 
 FAINT = 0.01
-"""Abstentions that cost the adversary together less than this share of delta are granted to it: the chances of
+"""Outcomes that are worth together less than this share of delta are granted to the adversary: the chances of
 abstaining are differences from one, and have no digits left where they are tiny."""
 
 LEAST = 1e-20
@@ -34,7 +34,7 @@ def coupled_delta(
     epsilon, faint = budget.epsilon, FAINT * budget.delta / questions
     pairs, thresholds = revealed_pairs(law, secrets, n_teachers, faint), matched_thresholds(secrets)
     draws = abstentions if secrets.refreshed else 1
-    # Granted: faint abstentions (and what their absence tells), thresholds that were left out, different winners.
+    # Granted: faint outcomes (and what their absence tells), thresholds that were left out, different winners.
     granted = 2 * questions * faint + 2 * secrets.unlisted * (1 + math.exp(epsilon)) * draws
     granted += different_winner(law, secrets, n_teachers, abstentions)
     pure = steepest_run(pairs, thresholds, draws, abstentions, questions)
@@ -80,7 +80,8 @@ def revealed_pairs(law: Law, secrets: Secrets, n_teachers: int, faint: float) ->
     # Only heights matter: thresholds half of the teachers apart see all of them.
     for value in range(min(secrets.values) + 1, max(secrets.values) + n_teachers // 2 + 1, max(1, n_teachers // 2)):
         laws = [law.chances(Tallies(rows), State(secret=Secret(v))) for v in (value, value - 1)]
-        seen = laws[0][before, 2] > faint
+        # Q answers more often than P, so these are the smaller chances of the two.
+        seen = (laws[0][before, 2] > faint) & (1 - laws[1][after, 2] > faint)
         p.append(laws[0][before[seen]])
         q.append(laws[1][after[seen]])
     pairs = Pairs.of(np.concatenate(p), np.concatenate(q), 2)

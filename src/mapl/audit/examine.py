@@ -26,6 +26,8 @@ ROUNDING = 1e-6
 NOTHING = 1e-15
 MOST_EPSILON = 30.0
 ADAPTIVE_QUESTIONS = 3
+"""Questions of the fully adaptive strategies against a secret; one less where it has many values."""
+MANY_SECRETS = 3_000
 LONGEST_EPOCH = 64
 
 
@@ -164,11 +166,12 @@ def against_secret(
         found.impossible = max(found.impossible, impossible(game))
         for order, _ in claim.loss.divergences:
             found.divergences[order] = max(found.divergences.get(order, 0.0), divergence(game, order))
-    adaptive = best_adaptive(menu, ADAPTIVE_QUESTIONS, hockey_stick(claim.epsilon))
+    few = ADAPTIVE_QUESTIONS - (len(secrets.values) > MANY_SECRETS)
+    adaptive = best_adaptive(menu, few, hockey_stick(claim.epsilon))
     order = claim.loss.best_order(claim.delta)
     if math.isfinite(order):
-        few = math.log(best_adaptive(menu, ADAPTIVE_QUESTIONS - 1, moment(order, secrets.least))) / (order - 1)
-        found.divergences[order] = max(found.divergences[order], few)
+        largest = best_adaptive(menu, ADAPTIVE_QUESTIONS - 1, moment(order, secrets.least))
+        found.divergences[order] = max(found.divergences[order], math.log(largest) / (order - 1))
     # Unlisted secrets can only take from what was found.
     found.lower = max(0.0, max(best[0], adaptive) - math.exp(claim.epsilon) * secrets.unlisted * epochs)
     if secrets.is_threshold and limits.abstentions is not None and not exceeded(claim, found):
@@ -178,7 +181,8 @@ def against_secret(
         "secrets": len(secrets.values),
         "best_long_strategy": best[1],
         "delta_of_long_strategy": best[0],
-        f"delta_of_{ADAPTIVE_QUESTIONS}_adaptive_questions": adaptive,
+        "adaptive_questions": few,
+        "delta_of_adaptive_questions": adaptive,
     }
     return found
 

@@ -14,10 +14,12 @@ FEW, MANY = 100, 2_000
 USUAL, MOST = 60, 600
 
 
-def enough_teachers(calibrate: Callable[[int], AnyMechanism], n_classes: int) -> int:
-    """Return a number of teachers at which the distances of a mechanism's table can be reached, if possible."""
-    mechanism = calibrate(USUAL)
-    by_distance = isinstance(mechanism, MEASURES_DISTANCE)
+def enough_teachers(kind: type, calibrate: Callable[[int], AnyMechanism], n_classes: int) -> int:
+    """Return a number of teachers at which the distances of a mechanism's table can be reached, if possible.
+
+    `kind` is the mechanism's class, and `calibrate` makes one for a number of teachers.
+    """
+    by_distance = issubclass(kind, MEASURES_DISTANCE)
     needed = calibrate(PLENTY).required_distance(0.99) if by_distance else None
     wanted = USUAL if needed is None else min(MOST, 2 * needed + 2)
     most = MANY if by_distance else FEW

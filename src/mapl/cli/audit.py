@@ -52,7 +52,8 @@ class Subject:
 
     def examined(self) -> Finding:
         """Carry the audit out."""
-        n_teachers = self.teachers or enough_teachers(self.calibrated, self.classes)
+        kind = entry(self.name).mechanism
+        n_teachers = self.teachers or enough_teachers(kind, self.calibrated, self.classes)
         honest = self.calibrated(n_teachers)
         subject = Twin(honest, honest) if self.twin is None else twin_of(self.twin, honest)
         # A limit that is off by one shows itself only one abstention later.

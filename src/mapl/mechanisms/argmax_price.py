@@ -16,6 +16,7 @@ from mapl.accounting.hockey_stick import (
     envelopes,
     gaussian_delta,
 )
+from mapl.errors import InvalidParameter
 from mapl.mechanisms.argmax_laws import (
     ROUNDING,
     Box,
@@ -25,14 +26,50 @@ from mapl.mechanisms.argmax_laws import (
     three_class_pairs,
     two_class_pairs,
 )
+from mapl.mechanisms.mechanism import PricedByLoss
 from mapl.noise import DEVIATION
+from mapl.noise.tables import LEAST_SCALE
+from mapl.types import Budget, State, finite_positive
 
 MOST_SIGMA_EXACT = 100.0
 """Beyond this noise the exact maximum over three-class laws takes too long; a proved but looser bound is used."""
 MOST_SIGMA_PROFILED = 45.0
 """Beyond this noise hockey-stick accounting of three or more classes takes too long; the Renyi figure stands."""
+MOST_SIGMA_TWO_CLASSES = 5000.0
+MOST_EPSILON = 27.0
 SAMPLING = 1e12 * DEVIATION
-"""Delta of one noise draw: a sampler within total variation t costs t (1 + e^epsilon); enough for epsilon <= 27."""
+"""Delta of one noise draw: a sampler within total variation t costs t (1 + e^epsilon), up to MOST_EPSILON."""
+
+
+class PricedWithSampling(PricedByLoss):
+    """The accounting of mechanisms whose delta includes SAMPLING: no claim is made beyond MOST_EPSILON."""
+
+    def epsilon(self, loss_of: State | None, delta: float) -> float:
+        return sampled(super().epsilon(loss_of, delta))
+
+
+def sampled(epsilon: float) -> float:
+    """Return epsilon where SAMPLING covers it, infinity elsewhere."""
+    return epsilon if epsilon <= MOST_EPSILON else math.inf
+
+
+def usable(budget: Budget, draws: int) -> None:
+    """Refuse budgets that integer noise of this precision cannot keep, before anything is calibrated."""
+    if budget.delta <= 2 * draws * SAMPLING:
+        raise InvalidParameter(
+            f"delta is {budget.delta:g}; {draws} noise draws need a delta above {2 * draws * SAMPLING:.1g}, "
+            "for example 1e-6."
+        )
+    if budget.epsilon > MOST_EPSILON:
+        raise InvalidParameter(f"epsilon is {budget.epsilon:g}; noise is calibrated up to {MOST_EPSILON:g}.")
+
+
+def usable_noise(**scales: float) -> None:
+    """Refuse noise that is not a number or protects nobody, by name."""
+    finite_positive(**scales)
+    for name, scale in scales.items():
+        if scale < LEAST_SCALE:
+            raise InvalidParameter(f"{name} is {scale:g}; noise below {LEAST_SCALE} protects nobody.")
 
 
 @lru_cache(maxsize=64)
@@ -45,9 +82,11 @@ def argmax_loss(sigma: float, n_classes: int) -> Loss:
     most = min(32.0, 2 * sigma)
     orders = [a for a in ORDERS if a <= most]
     divergences = {a: a / sigma**2 for a in ORDERS}
-    if n_classes == 2 or (orders and sigma <= MOST_SIGMA_EXACT):
+    widest = MOST_SIGMA_TWO_CLASSES if n_classes == 2 else MOST_SIGMA_EXACT
+    if orders and LEAST_SCALE <= sigma <= widest:
         box = Box.for_moments(sigma, most)
-        found = RenyiSupremum(max(most, 2.0), keep=max(0.2, 1 - 6 / sigma), rounding=ROUNDING)
+        keep = 0.2 if n_classes == 2 else max(0.2, 1 - 6 / sigma)
+        found = RenyiSupremum(max(most, 2.0), keep=keep, rounding=ROUNDING)
         found.observe([two_class_pairs(sigma, box)] if n_classes == 2 else three_class_pairs(sigma, box))
         tails = Certain(sigma, box, counts=2) if n_classes == 2 else Outside(sigma, box)
         for a in orders:

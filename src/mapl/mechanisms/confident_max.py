@@ -10,19 +10,19 @@ import numpy as np
 
 from mapl.accounting import Loss, largest_integer
 from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.mechanisms.argmax_price import argmax_loss, one_bit_loss
-from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, until_nth
+from mapl.mechanisms.argmax_price import PricedWithSampling, argmax_loss, one_bit_loss, usable, usable_noise
+from mapl.mechanisms.mechanism import Floats, Parameters, Task, until_nth
 from mapl.mechanisms.noise_law import above, answered_by_argmax, chance_of_leader, noisy_argmax
 from mapl.mechanisms.noisy_max import calibrated_sigma
 from mapl.noise import Coins, discrete_gaussian
-from mapl.types import ABSTAIN, Outcome, State, Tallies, finite_positive, positive_integer
+from mapl.types import ABSTAIN, Outcome, State, Tallies, positive_integer
 
 TEST_SHARE = 0.2
 """Share of the budget that the tests take when no noise is given."""
 
 
 @dataclass(frozen=True)
-class ConfidentMax(PricedByLoss):
+class ConfidentMax(PricedWithSampling):
     """Answer by noisy max where the largest count plus noise reaches a public threshold, abstain elsewhere.
 
     Parameters
@@ -68,22 +68,22 @@ class ConfidentMax(PricedByLoss):
         The threshold is 60% of the teachers unless it is given.
         """
         budget, questions = task.budget, task.n_queries
-        if budget.delta == 0:
-            raise InvalidParameter("delta is 0; confident-max needs a positive delta, for example 1e-6.")
+        usable(budget, task.n_classes + 1)
         bar = round(0.6 * task.n_teachers) if threshold is None else threshold
-        if bar != int(bar) or not 0 <= bar <= task.n_teachers:
+        if not 0 <= bar <= task.n_teachers or bar != int(bar):
             raise InvalidParameter(
                 f"threshold is {bar}; it is a number of votes: a whole number between 0 and {task.n_teachers}."
             )
         if max_answers is not None:
             positive_integer(max_answers=max_answers)
+            max_answers = min(max_answers, questions)
         if (sigma is None) != (sigma_test is None):
             raise InvalidParameter("Give both sigma and sigma_test, or neither.")
 
         bar, classes = int(bar), task.n_classes
-        most = min(max_answers or questions, questions)
+        most = max_answers or questions
         if sigma is not None and sigma_test is not None:
-            finite_positive(sigma=sigma, sigma_test=sigma_test)
+            usable_noise(sigma=sigma, sigma_test=sigma_test)
             test, label = sigma_test, sigma
             affordable = largest_integer(
                 lambda n: (

@@ -11,16 +11,16 @@ import numpy as np
 from mapl.accounting import ORDERS, Loss, capacity, smallest_real
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms import ladder as first
-from mapl.mechanisms.argmax_price import argmax_loss
+from mapl.mechanisms.argmax_price import PricedWithSampling, argmax_loss, usable, usable_noise
 from mapl.mechanisms.ladder import Ladder
-from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, until_nth
+from mapl.mechanisms.mechanism import Floats, Parameters, Task, until_nth
 from mapl.mechanisms.noise_law import chance_of_leader, law_of_argmax, noisy_argmax
 from mapl.noise import Coins, discrete_gaussian
-from mapl.types import Budget, Outcome, State, Tallies, finite_positive, positive_integer
+from mapl.types import Budget, Outcome, State, Tallies, positive_integer
 
 
 @dataclass(frozen=True)
-class LadderThenMax(PricedByLoss):
+class LadderThenMax(PricedWithSampling):
     """Climb the ladder; where it would abstain, publish a noisy argmax instead and say so.
 
     Parameters
@@ -56,8 +56,9 @@ class LadderThenMax(PricedByLoss):
         if not 0 < share < 1:
             raise InvalidParameter(f"share is {share}; it must lie between 0 and 1, for example 0.5.")
         budget, limit = task.budget, max_abstentions
+        usable(budget, task.n_classes * limit)
         noise = _sigma_for(budget, limit, share) if sigma is None else sigma
-        finite_positive(sigma=noise)
+        usable_noise(sigma=noise)
         answer = argmax_loss(noise, task.n_classes)
         # Only orders at which both stages have a price; sampling takes its delta from the budget.
         rest = Budget(budget.epsilon, budget.delta - answer.delta * limit)

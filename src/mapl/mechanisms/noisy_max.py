@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from mapl.accounting import Loss, largest_integer, smallest_real
-from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.mechanisms.argmax_price import argmax_growth, argmax_loss
+from mapl.errors import CannotCalibrate
+from mapl.mechanisms.argmax_price import argmax_growth, argmax_loss, sampled, usable, usable_noise
 from mapl.mechanisms.mechanism import Floats, Parameters, Task
 from mapl.mechanisms.noise_law import answered_by_argmax, chance_of_leader, noisy_argmax
 from mapl.noise import Coins, discrete_gaussian
-from mapl.types import Outcome, State, Tallies, finite_positive, positive_integer
+from mapl.noise.tables import LEAST_SCALE
+from mapl.types import Outcome, State, Tallies, positive_integer
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,14 @@ class NoisyMax:
         With `sigma` alone the run may answer as many of the task's questions as the budget allows.
         """
         budget = task.budget
-        if budget.delta == 0:
-            raise InvalidParameter("delta is 0; noisy-max needs a positive delta, for example 1e-6.")
         if max_answers is not None:
             positive_integer(max_answers=max_answers)
+        usable(budget, task.n_classes)
 
         if sigma is None:
             answers = max_answers or task.n_queries
             return cls._of(task, calibrated_sigma(task, answers), answers)
-        finite_positive(sigma=sigma)
+        usable_noise(sigma=sigma)
         affordable = largest_integer(lambda n: cls._of(task, sigma, n).fits(), most=max_answers or task.n_queries)
         if affordable < (max_answers or 1):
             raise CannotCalibrate(
@@ -120,7 +120,7 @@ class NoisyMax:
         return (self.per_answer * answers).epsilon(delta)
 
     def _epsilon(self, answers: int, delta: float) -> float:
-        renyi = self._renyi_epsilon(answers, delta)
+        renyi = sampled(self._renyi_epsilon(answers, delta))
         # The certificate is for the budget's own size, so one serves every count of answers. Releases far
         # past what Renyi accounting affords cannot be affordable either: it is within a fifth of the optimum.
         if answers < 10 or renyi > 1.3 * self.budget_epsilon + 1:
@@ -145,12 +145,15 @@ class NoisyMax:
 def calibrated_sigma(task: Task, answers: int) -> float:
     """Return the smallest noise, on the private side, at which the Renyi curve affords `answers` answers."""
     budget, classes = task.budget, task.n_classes
+    usable(budget, classes * answers)
 
     def affordable(sigma: float, n_classes: int, margin: float) -> bool:
-        return (argmax_loss(sigma, n_classes) * math.ceil(answers * margin)).epsilon(budget.delta) <= budget.epsilon
+        loss = argmax_loss(sigma, n_classes) * answers
+        widened = Loss.of({a: r * margin for a, r in loss.divergences}, loss.delta)
+        return widened.epsilon(budget.delta) <= budget.epsilon
 
     # Two classes are priced in a moment, and more classes cost at most 0.6% more: start there.
-    sigma = smallest_real(lambda s: affordable(s, 2, 1.0), 0.5, 8.0, rounds=16)
+    sigma = smallest_real(lambda s: affordable(s, 2, 1.0), LEAST_SCALE, 8.0, rounds=16)
     if classes > 2:
         sigma = smallest_real(lambda s: affordable(s, 2, 1.006), sigma, sigma * 1.01, rounds=12)
         while not affordable(sigma, classes, 1.0):

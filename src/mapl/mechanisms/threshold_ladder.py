@@ -16,9 +16,9 @@ from scipy.signal import fftconvolve
 from mapl.accounting import ORDERS, Loss, capacity
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
 from mapl.mechanisms.argmax_laws import GaussianLaw
-from mapl.mechanisms.argmax_price import SAMPLING
+from mapl.mechanisms.argmax_price import SAMPLING, PricedWithSampling, usable
 from mapl.mechanisms.ladder import above_one, usual_orders
-from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, by_label, until_nth
+from mapl.mechanisms.mechanism import Floats, Parameters, Task, by_label, until_nth
 from mapl.mechanisms.rungs import (
     LAST_ABSTENTION,
     MOST_RUNGS,
@@ -40,7 +40,6 @@ from mapl.types import (
     Stable,
     State,
     Tallies,
-    finite_positive,
     positive_integer,
 )
 
@@ -54,7 +53,7 @@ MOST_ABSTENTIONS = 200
 
 
 @dataclass(frozen=True)
-class ThresholdLadder(PricedByLoss):
+class ThresholdLadder(PricedWithSampling):
     """Draw a secret threshold once; answer with a probability that climbs with the distance above it.
 
     Parameters
@@ -95,6 +94,7 @@ class ThresholdLadder(PricedByLoss):
                 "The ladder is better beyond about 7."
             )
         budget = task.budget
+        usable(budget, 1)
         found = _best(budget, max_abstentions, order)
         for slack in SLACKS:
             made = cls(_build(found, slack), max_abstentions, found.sigma, found.centre, found.order, found.price)
@@ -215,9 +215,6 @@ class _Design:
 
 def _best(budget: Budget, max_abstentions: int, order: float | None) -> _Design:
     """Try orders and splits of the budget; every candidate is valid, the shortest 99% distance wins."""
-    if budget.delta == 0:
-        raise InvalidParameter("delta is 0; this mechanism needs a positive delta, for example 1e-6.")
-    finite_positive(epsilon=budget.epsilon)
     orders = usual_orders(budget, 0.9, 3.0)[::2] if order is None else np.array([above_one(order)])
     candidates = []
     for a, share, failure in product(orders.tolist(), THRESHOLD_SHARES, FAILURE_SHARES):

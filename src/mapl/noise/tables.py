@@ -20,7 +20,7 @@ from mapl.types import finite_positive
 
 PRECISION = 320
 TAIL_BITS = 112
-DEVIATION = 2.0**-100
+DEVIATION = 2.0**-104
 """No table is further than this from its ideal law in total variation."""
 MAX_HALF_WIDTH = 2_000_000
 LEAST_SCALE = 0.2

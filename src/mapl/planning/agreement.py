@@ -53,15 +53,20 @@ class Agreement:
         return ",".join(f"{share:g}:{weight:g}" for share, weight in self.groups)
 
     def tallies(self, n_teachers: int, n_classes: int) -> Tallies:
-        """Return one typical question per group: the winner's votes, and all others on one runner-up.
+        """Return one typical question per group: the winner's votes, the others on as strong a runner-up as can be.
 
-        One strong runner-up is the hardest case for every mechanism. The winner is class 1, so that
-        lucky ties never help it.
+        A strong runner-up is the hardest case for every mechanism. The winner is class 1, so that lucky ties
+        never help it.
         """
         counts = np.zeros((len(self.groups), n_classes), dtype=np.int64)
+        others = [0, *range(2, n_classes)]
         for row, (share, _) in zip(counts, self.groups, strict=True):
-            row[1] = math.floor(share * n_teachers)
-            row[0] = n_teachers - row[1]
+            # With fewer votes than this the class could not win at all.
+            row[1] = max(math.floor(share * n_teachers), -(-(n_teachers + 1) // n_classes))
+            rest = n_teachers - row[1]
+            for y in others:
+                row[y] = min(rest, row[1] - 1 if y == 0 else row[1])
+                rest -= row[y]
         return Tallies(counts)
 
     def weights(self) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 MOST_EXACT = 40_000
-"""Up to this many questions the law of the abstentions is computed exactly."""
+"""Up to this many abstentions their law is computed exactly; beyond, it is as good as Gaussian."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,16 @@ def reached(questions: NDArray[np.int64], abstaining: Floats, max_abstentions: i
     uniform number of them, so it is taken with probability min(1, T / (N + 1)), whatever its own coin.
     N is a sum of binomials; its law comes from the characteristic function, one question left out.
     """
-    total = int(questions.sum())
-    if total > MOST_EXACT:
-        return _reached_by_many(questions, abstaining, max_abstentions)
-    size = 1 << max(1, total.bit_length())
+    mean = float(questions @ abstaining)
+    deviation = float(np.sqrt(questions @ (abstaining * (1 - abstaining))))
+    # N stays within twelve deviations of its mean but for a chance below 1e-30, so a longer table tells no more.
+    support = min(int(questions.sum()), math.ceil(mean + 12 * deviation) + 64)
+    if support > MOST_EXACT:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(41)
+        others = np.maximum(mean + deviation * nodes, 0.0)
+        gaussian = weights @ np.minimum(1.0, max_abstentions / (others + 1)) / weights.sum()
+        return np.full(len(questions), float(gaussian))
+    size = 1 << (support + 1).bit_length()
     turn = np.exp(2j * np.pi * np.arange(size // 2 + 1) / size)
     factors = (1 - abstaining)[:, None] + abstaining[:, None] * turn[None, :]
     # A fair coin's factor vanishes at one frequency; a tiny one in its place changes the law by less than 1e-100.
@@ -57,15 +64,5 @@ def reached(questions: NDArray[np.int64], abstaining: Floats, max_abstentions: i
     out = np.empty(len(questions))
     for g, own in enumerate(logs):
         law = np.fft.irfft(np.exp(whole - own).conj(), size)
-        out[g] = float(law[: total + 1] @ taken[: total + 1])
+        out[g] = float(law[: support + 1] @ taken[: support + 1])
     return out
-
-
-def _reached_by_many(questions: NDArray[np.int64], abstaining: Floats, max_abstentions: int) -> Floats:
-    """Return the same with N taken as Gaussian, whose relative error is negligible for so many questions."""
-    mean = float(questions @ abstaining)
-    deviation = float(np.sqrt(questions @ (abstaining * (1 - abstaining))))
-    nodes, weights = np.polynomial.hermite_e.hermegauss(41)
-    others = np.maximum(mean + deviation * nodes, 0.0)
-    chance = float(weights @ np.minimum(1.0, max_abstentions / (others + 1)) / weights.sum())
-    return np.full(len(questions), chance)
