@@ -6,23 +6,12 @@ import json
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from mapl.audit.twins import TWINS
-from mapl.cli.audit import audit
-from mapl.cli.console import Verbs
+from mapl.cli import app
 from mapl.mechanisms import REGISTRY
 from mapl.types import ADJACENCY, UNIT
-
-app = typer.Typer(cls=Verbs, pretty_exceptions_enable=False)
-app.command()(audit)
-
-
-@app.callback()
-def _group() -> None:
-    """Keep the verb a verb: a single command would swallow its own name."""
-
 
 BUDGET = ("--epsilon", "2", "--delta", "1e-5")
 
