@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
+WEAK = 0.5
+"""Pairs whose moments stay below those of this share of the largest chi-square distance are passed over."""
+
+
 def log_moment(q: Floats, log_ratio: Floats, order: float) -> Floats:
     """Return ``ln sum_o p_o^a q_o^(1-a)`` for each row, given q and ln(p/q)."""
     return np.asarray(np.log(np.einsum("ij,ij->i", q, np.exp(order * log_ratio))))
@@ -21,7 +25,9 @@ class RenyiSupremum:
 
     The few pairs with a chi-square distance near the largest are kept and evaluated at any order. The
     others are evaluated at anchor orders only: ``ln sum p^a q^(1-a)`` is convex in a, so between anchors
-    the chord bounds it.
+    the chord bounds it. Pairs that are weak for certain are not evaluated at all: with z = p/q - 1,
+    ``(1+z)^a - 1 - a z <= a(a-1)/2 z^2 max(1, (1+z)^(a-2))``, so a chi-square distance X and log-ratios
+    within +-r bound the moment by ``1 + a(a-1)/2 X e^(|a-2| r)``.
     """
 
     def __init__(self, most_order: float, *, keep: float, rounding: float) -> None:
@@ -56,8 +62,10 @@ class RenyiSupremum:
         near = chi >= self._keep * self._largest
         if near.any():
             self._kept.append((q[near], log_ratio[near], chi[near]))
-        if not near.all():
-            far_q, far_ratio = q[~near], log_ratio[~near]
+        spread = np.abs(log_ratio).max(axis=1)
+        far = ~near & (chi * np.exp(max(self._anchors[-1] - 2, 1.0) * spread) > WEAK * self._largest)
+        if far.any():
+            far_q, far_ratio = q[far], log_ratio[far]
             for i, anchor in enumerate(self._anchors):
                 worst = float(log_moment(far_q, far_ratio, anchor).max())
                 self._at_anchors[i] = max(self._at_anchors[i], worst)
@@ -68,4 +76,5 @@ class RenyiSupremum:
             return math.inf
         kept = max(float(log_moment(q, log_ratio, order).max()) for q, log_ratio, _ in self._kept)
         far = float(np.interp(order, self._anchors, self._at_anchors))
-        return max(kept, far, 0.0) / (order - 1) * (1 + 1e-12) + 2 * (order + 1) / (order - 1) * self._rounding
+        weak = math.log1p(order * (order - 1) / 2 * WEAK * self._largest)
+        return max(kept, far, weak) / (order - 1) * (1 + 1e-12) + 2 * (order + 1) / (order - 1) * self._rounding

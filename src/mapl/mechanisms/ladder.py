@@ -29,9 +29,11 @@ from mapl.noise import ONE, Coins
 from mapl.types import ABSTAIN, Budget, Outcome, Stable, State, Tallies, finite_positive, positive_integer
 
 FAILURE_SHARES = (0.02, 0.05, 0.1, 0.2)
-RACE_RUNGS = 1_500
+RACE_RUNGS = 1_000
 RACE_TOLERANCE = 1e-7
 """A race only compares candidates; the winner is built anew, exactly."""
+RARE = 1e-3
+"""Below this chance of abstaining a table goes on geometrically."""
 LEAST_FIRST = 1 << 12
 """Numerators below this round too coarsely to build on."""
 MOST_ABSTENTIONS = 100_000
@@ -184,7 +186,7 @@ def longest_table(n_teachers: int) -> int:
 
 def usual_orders(budget: Budget, low: float = 0.7, high: float = 1.7) -> Floats:
     """Return the Renyi orders among which the best one for this budget has always been found."""
-    return np.maximum(1 + math.log(1 / budget.delta) / budget.epsilon * np.linspace(low, high, 24), 1.01)
+    return np.maximum(1 + math.log(1 / budget.delta) / budget.epsilon * np.linspace(low, high, 16), 1.01)
 
 
 def design(
@@ -222,10 +224,9 @@ def design(
     winner = _race(candidates, longest)
     if orders is not None:
         return winner
-    step = math.log(1 / budget.delta) / budget.epsilon / 23
+    step = math.log(1 / budget.delta) / budget.epsilon / 15
     nearby = np.linspace(winner.order - 0.8 * step, winner.order + 0.8 * step, 9).clip(1.01)
-    closer = design(budget, max_abstentions, longest, orders=nearby, also_per_abstention=also_per_abstention)
-    return _race([winner, closer], longest)
+    return design(budget, max_abstentions, longest, orders=nearby, also_per_abstention=also_per_abstention)
 
 
 def _race(candidates: list[Design], longest: int) -> Design:
@@ -248,12 +249,29 @@ def build(found: Design, longest: int, slack: float) -> Rungs:
         )
     rungs = [LogChance.of_numerator(numerators[0])]
     guess = _first_step(rungs[0], order)
-    while rungs[-1].abstaining[0] > math.log(LAST_ABSTENTION) and len(numerators) < longest:
+    while rungs[-1].abstaining[0] > math.log(RARE) and len(numerators) < longest:
         step = lowest_step(rungs[-1], order, price, guess)
         numerators.append(max(step.numerator(), numerators[-1]))
         rungs.append(LogChance.of_numerator(numerators[-1]))
         guess = extrapolated(rungs)
-    return Rungs(np.array(numerators, dtype=np.int64))
+    return Rungs(np.array(numerators + _geometric_tail(numerators, longest), dtype=np.int64))
+
+
+def _geometric_tail(numerators: list[int], longest: int) -> list[int]:
+    """Go on with the last two rungs' ratio of abstentions.
+
+    Where abstaining is rare (L) hardly depends on its size but through their ratio, and what is left of the
+    dependence makes smaller ones easier.
+    """
+    abstaining = [ONE - n for n in numerators[-2:]]
+    if len(abstaining) < 2 or not abstaining[1] < abstaining[0]:
+        return []
+    ratio, last = abstaining[1] / abstaining[0], abstaining[1]
+    tail: list[int] = []
+    while last > LAST_ABSTENTION * ONE and len(numerators) + len(tail) < longest:
+        last = math.ceil(last * ratio)
+        tail.append(ONE - last)
+    return tail
 
 
 def _first_step(first: LogChance, order: Floats) -> Floats:

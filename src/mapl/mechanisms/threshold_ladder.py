@@ -215,7 +215,7 @@ class _Design:
 
 def _best(budget: Budget, max_abstentions: int, order: float | None) -> _Design:
     """Try orders and splits of the budget; every candidate is valid, the shortest 99% distance wins."""
-    orders = usual_orders(budget, 0.9, 3.0)[::2] if order is None else np.array([above_one(order)])
+    orders = usual_orders(budget, 0.9, 3.0) if order is None else np.array([above_one(order)])
     candidates = []
     for a, share, failure in product(orders.tolist(), THRESHOLD_SHARES, FAILURE_SHARES):
         room = capacity(budget.epsilon, budget.delta * (1 - failure) - SAMPLING, a)
