@@ -231,7 +231,7 @@ def design(
 
 def _race(candidates: list[Design], longest: int) -> Design:
     order, price, first = (np.array([getattr(d, f) for d in candidates]) for f in ("order", "price", "first"))
-    final = climb(order, price, first, min(longest, RACE_RUNGS), GOAL)[-1]
+    final = climb(order, price, first, min(longest, RACE_RUNGS), GOAL, tolerance=RACE_TOLERANCE)[-1]
     return candidates[int(np.argmin(final.abstaining))]
 
 
@@ -279,11 +279,13 @@ def _first_step(first: LogChance, order: Floats) -> Floats:
     return LogChance.of_passing(first.passing * (order - 1) / order).log_odds
 
 
-def climb(order: Floats, price: Floats, first: Floats, longest: int, goal: float) -> list[LogChance]:
+def climb(
+    order: Floats, price: Floats, first: Floats, longest: int, goal: float, *, tolerance: float = 1e-12
+) -> list[LogChance]:
     """Build candidate tables side by side until one of them abstains with probability `goal` or less."""
     rungs = [LogChance.of_passing(np.log(first))]
     guess = _first_step(rungs[0], order)
     while rungs[-1].abstaining.min() > math.log(goal) and len(rungs) < longest:
-        rungs.append(lowest_step(rungs[-1], order, price, guess, tolerance=RACE_TOLERANCE))
+        rungs.append(lowest_step(rungs[-1], order, price, guess, tolerance=tolerance))
         guess = extrapolated(rungs)
     return rungs
