@@ -217,7 +217,8 @@ LIMITS = (1, 2, 3, 5, 10, 20, 50, 100, 150, 200, 300, 500, 800, 1200)
 def best(pool: Pool, candidates: list[tuple[float, float, Row]]) -> Row:
     """Return the candidate that answers most with an accuracy of at least the plurality's less one point."""
     good = [c for c in candidates if c[0] and c[1] >= pool.plurality - 0.01]
-    answered, accuracy, how = max(good or candidates, key=lambda c: c[0])
+    # If none is accurate enough, the most accurate one shows by how much it fails.
+    answered, accuracy, how = max(good, key=lambda c: c[0]) if good else max(candidates, key=lambda c: c[1])
     return {"answered": round(answered, 1), "accuracy %": round(100 * accuracy, 2), **how}
 
 
@@ -245,8 +246,8 @@ def fallback_row(pool: Pool, epsilon: float) -> Row:
     """Evaluate the ladder with its best fallback by simulation."""
     name = "ladder-then-link" if pool.tallies.n_classes == 2 else "ladder-then-max"
     candidates = []
-    for limit in (50, 100, 200, 400):
-        for share in (0.5, 0.7, 0.85):
+    for limit in (25, 50, 100, 200, 400):
+        for share in (0.5, 0.8, 0.9):
             try:
                 mechanism = make(name, pool.task(epsilon), max_abstentions=limit, share=share)
             except CannotCalibrate:  # not affordable: no candidate
@@ -259,7 +260,7 @@ def fallback_row(pool: Pool, epsilon: float) -> Row:
 def noisy_row(pool: Pool, epsilon: float) -> Row:
     """Evaluate noisy max at several noises; every row is a release, so accuracy needs no order."""
     candidates = []
-    grid = (25.0, 30.0, 35.0, 40.0) if pool.tallies.n_classes > 2 else (40.0, 50.0, 60.0, 70.0, 80.0)
+    grid = (22.0, 25.0, 28.0, 31.0) if pool.tallies.n_classes > 2 else (40.0, 50.0, 60.0, 70.0, 80.0)
     for sigma in grid:
         mechanism = NoisyMax.for_task(pool.task(epsilon), sigma=sigma)
         unlimited = NoisyMax(sigma, 10**9, pool.tallies.n_classes, DELTA, epsilon)

@@ -13,7 +13,7 @@ from flint import arb, ctx, fmpq
 
 from mapl.accounting import ORDERS, Loss, capacity
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
-from mapl.mechanisms.mechanism import Parameters, PricedByLoss, Task, by_label, until_nth
+from mapl.mechanisms.mechanism import Parameters, PricedByLoss, Task, by_label, publish_passes
 from mapl.mechanisms.rungs import (
     LAST_ABSTENTION,
     MOST_RUNGS,
@@ -26,7 +26,7 @@ from mapl.mechanisms.rungs import (
     price_at,
 )
 from mapl.noise import ONE, Coins
-from mapl.types import ABSTAIN, Budget, Outcome, Stable, State, Tallies, finite_positive, positive_integer
+from mapl.types import Budget, Outcome, Stable, State, Tallies, finite_positive, positive_integer
 
 FAILURE_SHARES = (0.02, 0.05, 0.1, 0.2)
 RACE_RUNGS = 1_000
@@ -134,13 +134,7 @@ class Ladder(PricedByLoss):
 
     def release(self, state: State, block: Stable, coins: Coins) -> Outcome:
         passes = coins.flip(self.rungs.at(block.distances))
-        left = self.max_abstentions - state.abstained
-        asked = until_nth(~passes, left) if left > 0 and not state.halted else 0
-        passes = passes[:asked]
-        labels = np.where(passes, block.values[:asked], np.int32(ABSTAIN))
-        answered = int(np.count_nonzero(passes))
-        abstained = asked - answered
-        return Outcome(labels, state.after(answered, abstained, halted=abstained >= left))
+        return publish_passes(state, block.values, passes, self.max_abstentions)
 
     def chances(self, block: Tallies, state: State) -> Floats:
         return by_label(block.values, self.rungs.at(block.distances) / ONE, block.n_classes)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mapl.accounting import Loss
 from mapl.errors import InvalidParameter
 from mapl.noise import Coins
-from mapl.types import Budget, Flags, Labels, Outcome, State, positive_integer
+from mapl.types import ABSTAIN, Budget, Flags, Labels, Outcome, State, positive_integer
 
 Floats = NDArray[np.float64]
 Parameters = Mapping[str, int | float | str | bool]
@@ -88,6 +88,17 @@ def until_nth(flags: Flags, n: int) -> int:
     """Return the length of the shortest prefix that holds n flags, or of everything if there are fewer."""
     where = np.flatnonzero(flags)
     return int(where[n - 1]) + 1 if len(where) >= n else len(flags)
+
+
+def publish_passes(state: State, values: Labels, passes: Flags, max_abstentions: int) -> Outcome:
+    """Publish the values that pass and abstain on the others, up to and including the last allowed abstention."""
+    left = max_abstentions - state.abstained
+    asked = until_nth(~passes, left) if left > 0 and not state.halted else 0
+    passes = passes[:asked]
+    labels = np.where(passes, values[:asked], np.int32(ABSTAIN))
+    answered = int(np.count_nonzero(passes))
+    abstained = asked - answered
+    return Outcome(labels, state.after(answered, abstained, halted=abstained >= left, secret=state.secret))
 
 
 def by_label(values: Labels, chance: Floats, n_classes: int) -> Floats:

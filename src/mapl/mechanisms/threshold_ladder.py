@@ -18,7 +18,7 @@ from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
 from mapl.mechanisms.argmax_laws import GaussianLaw
 from mapl.mechanisms.argmax_price import SAMPLING, PricedWithSampling, usable
 from mapl.mechanisms.ladder import above_one, usual_orders
-from mapl.mechanisms.mechanism import Floats, Parameters, Task, by_label, until_nth
+from mapl.mechanisms.mechanism import Floats, Parameters, Task, by_label, publish_passes
 from mapl.mechanisms.rungs import (
     LAST_ABSTENTION,
     MOST_RUNGS,
@@ -32,7 +32,6 @@ from mapl.mechanisms.rungs import (
 )
 from mapl.noise import ONE, Coins, discrete_gaussian
 from mapl.types import (
-    ABSTAIN,
     Budget,
     Distances,
     Outcome,
@@ -142,14 +141,7 @@ class ThresholdLadder(PricedWithSampling):
         if state.secret is None:
             raise GuaranteeBroken("The run has no threshold; begin it with start(coins).")
         passes = coins.flip(self._at(block.distances, state.secret.value))
-        left = self.max_abstentions - state.abstained
-        asked = until_nth(~passes, left) if left > 0 and not state.halted else 0
-        passes = passes[:asked]
-        labels = np.where(passes, block.values[:asked], np.int32(ABSTAIN))
-        answered = int(np.count_nonzero(passes))
-        abstained = asked - answered
-        after = state.after(answered, abstained, halted=abstained >= left, secret=state.secret)
-        return Outcome(labels, after)
+        return publish_passes(state, block.values, passes, self.max_abstentions)
 
     def _at(self, distances: Distances, threshold: int) -> NDArray[np.int64]:
         return self.rungs.at(np.maximum(distances - threshold, 0))
