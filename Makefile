@@ -27,6 +27,7 @@ format: $(VENV)/installed-test
 bench: $(VENV)/installed-test
 	$(BIN)/pip install --quiet -e '.[plots]'
 	$(BIN)/python benchmarks/aggregate.py
+	$(BIN)/python benchmarks/picture.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \

@@ -112,6 +112,7 @@ def aggregate(
     max_answers: int | None = typer.Option(None, help="Halt after this many answers."),
     order: float | None = typer.Option(None, help="Renyi order that a mechanism is designed for."),
     share: float | None = typer.Option(None, help="Share of the budget for a mechanism's first stage."),
+    epsilon_each: float | None = typer.Option(None, help="Epsilon of every single answer of a single prediction."),
     agreement: str | None = typer.Option(
         None, help="Expected share of the winner's votes, such as 0.95:0.6,0.7:0.4 (share:weight)."
     ),
@@ -141,6 +142,7 @@ def aggregate(
             "max_answers": max_answers,
             "order": order,
             "share": share,
+            "epsilon_each": epsilon_each,
         },
         None if agreement is None else Agreement.parse(agreement),
         must_answer,
