@@ -23,6 +23,7 @@ _HOMES = {
     "SystemCoins": "mapl.noise",
     "Tallies": "mapl.types",
     "Task": "mapl.mechanisms",
+    "admit": "mapl.release",
     "aggregate": "mapl.release",
     "choose": "mapl.planning",
     "make": "mapl.mechanisms",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from mapl.planning import choose as choose
     from mapl.release import Released as Released
     from mapl.release import Statement as Statement
+    from mapl.release import admit as admit
     from mapl.release import aggregate as aggregate
     from mapl.release import statement_of as statement_of
     from mapl.types import ABSTAIN as ABSTAIN

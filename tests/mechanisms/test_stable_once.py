@@ -111,7 +111,7 @@ def test_required_distance_and_unanimity() -> None:
     distance = found.required_distance(0.99)
     assert distance is not None
     assert found.rungs.passing()[distance] >= 0.99 > found.rungs.passing()[distance - 1]
-    assert found.chance_if_unanimous(2 * distance, 2) >= 0.99 > found.chance_if_unanimous(2 * distance - 2, 2)
+    assert found.chance_if_unanimous(2 * distance + 1, 2) >= 0.99 > found.chance_if_unanimous(2 * distance, 2)
 
 
 def test_budgets_without_a_table_are_refused() -> None:

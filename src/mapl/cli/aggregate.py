@@ -22,6 +22,8 @@ from mapl.release.statement import NOT_PRIVATE, to_json
 from mapl.release.votes_file import Classes
 from mapl.types import Budget, Labels, Tallies, positive_integer
 
+LARGE_DELTA = 1e-3
+
 
 class TeachersIn(StrEnum):
     """Where a file of single votes has its teachers."""
@@ -148,6 +150,10 @@ def aggregate(
         must_answer,
     )
     declared = None if classes is None else Classes.parse(classes)
+    if delta >= LARGE_DELTA:
+        tell(
+            f"mapl: warning: delta {delta:g} lets about one unit in {1 / delta:.0f} go unprotected; 1e-5 is usual."
+        )
     folder = ReleaseFolder(to if to is not None else Path(f"{votes.stem}.mapl"))
     folder.refuse_if_used()
     read = read_votes(votes, classes=declared, per_teacher=per_teacher, teachers_in=teachers_in.value)
@@ -204,8 +210,12 @@ def table(result: Result) -> Table:
     shown.add_row("mechanism", said.mechanism)
     shown.add_row("chosen because", result.why)
     shown.add_row("parameters", ", ".join(f"{k} {_short(v)}" for k, v in said.parameters.items()))
-    shown.add_row("epsilon spent", f"{said.epsilon:.4g} at delta {said.delta:g}")
-    shown.add_row("epsilon allowed", f"{said.budget_epsilon:g} at delta {said.delta:g}")
+    shown.add_row(
+        "epsilon guaranteed", f"{said.guaranteed_epsilon:.4g} at delta {said.delta:g}, of {said.budget_epsilon:g}"
+    )
+    shown.add_row(
+        "epsilon spent", f"{said.epsilon:.4g} at the same delta: the price of what was published, not a promise"
+    )
     shown.add_row("adjacency", said.adjacency)
     shown.add_row("unit", said.unit)
     shown.add_row("answered", f"{said.answered} of {said.queries} ({result.answered_share:.1%})")
@@ -216,12 +226,20 @@ def table(result: Result) -> Table:
     if said.required_distance_99 is not None:
         shown.add_row(
             "99% answered",
-            f"when {said.required_distance_99} changed votes leave the winner in place "
-            f"({said.teachers // 2} if all {said.teachers} teachers agree)",
+            _reach(said.required_distance_99, said.teachers),
         )
     shown.add_row("labels", str(result.folder / "labels.parquet"))
     shown.add_row("statement", str(result.folder / "statement.json"))
     return shown
+
+
+def _reach(needed: int, teachers: int) -> str:
+    if needed > teachers // 2:
+        return (
+            f"never: a winner would have to survive {needed} changed votes; one elected by all {teachers} teachers "
+            f"survives {teachers // 2}"
+        )
+    return f"when the winner survives {needed} changed votes ({teachers // 2} if all {teachers} teachers agree)"
 
 
 def _short(value: Any) -> str:

@@ -39,6 +39,14 @@ class Verbs(TyperGroup):
         except MaplError as error:
             tell(f"mapl: {error}")
             raise typer.Exit(EXHAUSTED if isinstance(error, BudgetExhausted) else BAD_INPUT) from None
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            tell(
+                f"mapl: the system refused ({error.strerror or type(error).__name__}). Check names, permissions "
+                "and free space; where a statement.json was written, the budget is spent and the result is beside it."
+            )
+            raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             tell("mapl: interrupted")
             raise typer.Exit(INTERRUPTED) from None

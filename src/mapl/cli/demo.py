@@ -97,7 +97,9 @@ def demo(
         "With real people that figure would be private; it may be shown here because these are made up."
     )
     out.print(f"The result is in {folder.path}; the votes, which stay private, are in {private}.")
-    out.print("The same by hand, and, with another file, on your own votes:")
+    out.print(
+        "The same by hand, or with another file on your own votes (releasing the same votes again spends again):"
+    )
     out.print(
         f"  mapl aggregate {private / 'votes.npy'} --epsilon {epsilon:g} --delta {delta:g} "
         f"--classes {','.join(CLASSES.names)} --truth {to / 'truth.npy'}",
@@ -120,6 +122,7 @@ def prepare(folder: Path, tallies: Tallies, truth: Labels) -> Path:
         private.mkdir(parents=True, mode=0o700)
         (folder / MARKER).touch()
         np.save(private / "votes.npy", tallies.counts)
+        (private / "votes.npy").chmod(0o600)
         np.save(folder / "truth.npy", truth)
     except OSError as failure:
         raise InvalidParameter(

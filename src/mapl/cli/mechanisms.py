@@ -18,7 +18,7 @@ KINDS = {
 
 
 def mechanisms(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
-    """List the mechanisms by name."""
+    """List the mechanisms by name; --json also lists the settings that each takes."""
     if as_json:
         listed = [
             {

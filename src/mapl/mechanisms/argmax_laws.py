@@ -5,8 +5,8 @@ other classes, and its label. Three outcomes are left (a wins, b wins, R's label
 depends only on x = n_a - R, y = n_b - R and on who wins ties. Neighbours are (x, y) and (x-1, y+1).
 With two classes there is no R and the law depends on n_a - n_b alone.
 
-Outside the square |x|, |y| <= `reach` the laws are those of two classes or of one class against R up to
-a total variation of at most TAIL. Proof: docs/proofs/noisy-max.md.
+Outside a `Box` of offsets the laws are close to those of two classes, or of one class against R; `Outside` and
+`Certain` bound what is left. Proof: docs/proofs/noisy-max.md.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-ROUNDING = 1e-12
-"""Relative error that sums of a few thousand positive doubles can have; bounds are widened by it."""
+ROUNDING = 2e-11
+"""Relative error that sums of up to 90,000 positive doubles can have; bounds are widened by it."""
 TIE_ORDERS = ((1, 1), (1, 0), (0, 0))
 """Whether a, and b, beat R's label on ties, with a before b; b before a is the same by symmetry."""
 
@@ -208,7 +208,7 @@ class Outside:
             rest = second - faint
             solid = np.where(rest > 0, _moments(first, np.maximum(rest, 1e-300), order), np.inf)
             above = max(above, float((solid[:, 0] + np.minimum(solid[:, 1], behind_wins)).max()) + growth * faint)
-        return math.log(max(below, above)) / (order - 1) * (1 + ROUNDING) + 4 * ROUNDING
+        return math.log(max(below, above)) / (order - 1) * (1 + ROUNDING) + 2 * (order + 1) / (order - 1) * ROUNDING
 
 
 def _moments(p: Floats, q: Floats, order: float) -> Floats:

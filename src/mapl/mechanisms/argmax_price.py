@@ -28,14 +28,16 @@ from mapl.mechanisms.argmax_laws import (
 )
 from mapl.mechanisms.mechanism import PricedByLoss
 from mapl.noise import DEVIATION
-from mapl.noise.tables import LEAST_SCALE
 from mapl.types import Budget, State, finite_positive
 
 MOST_SIGMA_EXACT = 100.0
 """Beyond this noise the exact maximum over three-class laws takes too long; a proved but looser bound is used."""
 MOST_SIGMA_PROFILED = 45.0
 """Beyond this noise hockey-stick accounting of three or more classes takes too long; the Renyi figure stands."""
-MOST_SIGMA_TWO_CLASSES = 5000.0
+MOST_SIGMA_TWO_CLASSES = 1000.0
+"""The same for two classes and single bits, whose laws are few: what ROUNDING covers is the limit."""
+LEAST_NOISE, MOST_NOISE = 0.2, 1e5
+"""Noise below protects nobody, noise above is too wide to tabulate."""
 MOST_EPSILON = 27.0
 SAMPLING = 1e12 * DEVIATION
 """Delta of one noise draw: a sampler within total variation t costs t (1 + e^epsilon), up to MOST_EPSILON."""
@@ -68,8 +70,8 @@ def usable_noise(**scales: float) -> None:
     """Refuse noise that is not a number or protects nobody, by name."""
     finite_positive(**scales)
     for name, scale in scales.items():
-        if scale < LEAST_SCALE:
-            raise InvalidParameter(f"{name} is {scale:g}; noise below {LEAST_SCALE} protects nobody.")
+        if not LEAST_NOISE <= scale <= MOST_NOISE:
+            raise InvalidParameter(f"{name} is {scale:g}; it must lie between {LEAST_NOISE} and {MOST_NOISE:g}.")
 
 
 @lru_cache(maxsize=64)
@@ -83,7 +85,7 @@ def argmax_loss(sigma: float, n_classes: int) -> Loss:
     orders = [a for a in ORDERS if a <= most]
     divergences = {a: a / sigma**2 for a in ORDERS}
     widest = MOST_SIGMA_TWO_CLASSES if n_classes == 2 else MOST_SIGMA_EXACT
-    if orders and LEAST_SCALE <= sigma <= widest:
+    if orders and LEAST_NOISE <= sigma <= widest:
         box = Box.for_moments(sigma, most)
         keep = 0.2 if n_classes == 2 else max(0.2, 1 - 6 / sigma)
         found = RenyiSupremum(max(most, 2.0), keep=keep, rounding=ROUNDING)
@@ -99,13 +101,14 @@ def one_bit_loss(sigma: float) -> Loss:
     """Return the loss of publishing whether one count with discrete Gaussian noise reaches a public bar."""
     most = min(64.0, 2 * sigma)
     divergences = {a: a / (2 * sigma**2) for a in ORDERS}
-    box = Box.for_moments(sigma, most)
-    found = RenyiSupremum(max(most, 2.0), keep=0.2, rounding=ROUNDING)
-    found.observe([one_bit_pairs(sigma, box)])
-    tails = Certain(sigma, box, counts=1)
-    for a in ORDERS:
-        if a <= most:
-            divergences[a] = min(divergences[a], max(found.at(a), tails.at(a)))
+    if LEAST_NOISE <= sigma <= MOST_SIGMA_TWO_CLASSES:
+        box = Box.for_moments(sigma, most)
+        found = RenyiSupremum(max(most, 2.0), keep=0.2, rounding=ROUNDING)
+        found.observe([one_bit_pairs(sigma, box)])
+        tails = Certain(sigma, box, counts=1)
+        for a in ORDERS:
+            if a <= most:
+                divergences[a] = min(divergences[a], max(found.at(a), tails.at(a)))
     return Loss.of(divergences, SAMPLING)
 
 
@@ -114,16 +117,19 @@ def argmax_growth(
     sigma: float, n_classes: int, most_releases: int, epsilon: float, delta: float
 ) -> VarianceGrowth | None:
     """Certify hockey-stick growth for up to `most_releases` and any epsilon up to the given one, or return None."""
-    if sigma < 3 or (n_classes > 2 and sigma > MOST_SIGMA_PROFILED):
+    if sigma < 3 or sigma > (MOST_SIGMA_TWO_CLASSES if n_classes == 2 else MOST_SIGMA_PROFILED):
         return None
     eta = 0.01 * delta / (most_releases * math.exp(epsilon))
     if eta < 1e-15:
         return None
     box = Box.for_profiles(sigma, 0.02 * eta)
     grid = ProfileGrid.around(1 / sigma, 2.4 * box.high / sigma**2 + 4 / sigma)
-    rows = [grid.profiles(*two_class_pairs(sigma, box))]
+    simple = [two_class_pairs(sigma, box), one_bit_pairs(sigma, box)]
+    rows = [grid.profiles(*pairs) for pairs in simple]
+    # Laws outside the box are compared with simple ones up to u = 1, and both must have vanished there.
+    far = max(float(ProfileGrid(np.array([-1.0, 1.0])).profiles(*pairs).max()) for pairs in simple)
+    unseen = box.unseen(sigma) + math.e * far
     if n_classes > 2:
-        rows.append(grid.profiles(*one_bit_pairs(sigma, box)))
         largest = 2 * 0.64 / sigma**2
         rows += [envelopes(p, q, largest, grid) for p, q in three_class_pairs(sigma, box)]
     table = np.concatenate(rows)
@@ -131,9 +137,7 @@ def argmax_growth(
     if float(table[:, [0, -1]].max()) > 1e-30:
         return None
     step = 2 / sigma**2
-    return certify_growth(
-        table, grid, 3 * step, _variance_for(epsilon, delta) + 3 * step, eta, outside=box.unseen(sigma)
-    )
+    return certify_growth(table, grid, 3 * step, _variance_for(epsilon, delta) + 3 * step, eta, outside=unseen)
 
 
 def _variance_for(epsilon: float, delta: float) -> float:

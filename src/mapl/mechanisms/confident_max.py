@@ -68,7 +68,7 @@ class ConfidentMax(PricedWithSampling):
         The threshold is 60% of the teachers unless it is given.
         """
         budget, questions = task.budget, task.n_queries
-        usable(budget, task.n_classes + 1)
+        usable(budget, (task.n_classes + 1) * questions)
         bar = round(0.6 * task.n_teachers) if threshold is None else threshold
         if not 0 <= bar <= task.n_teachers or bar != int(bar):
             raise InvalidParameter(

@@ -76,8 +76,8 @@ class Ladder(PricedByLoss):
     Notes
     -----
     *Guarantee.* (epsilon, delta)-differential privacy for any number of adaptively chosen questions.
-    Adjacency: one teacher changes its votes arbitrarily (or one teacher is added or removed); unit: one
-    teacher, hence every record of its shard. Theorem 2 of docs/proofs/ladder.md.
+    Adjacency: one teacher changes its votes arbitrarily; unit: one teacher, hence every record of its
+    shard. Theorem 2 of docs/proofs/ladder.md.
     """
 
     rungs: Rungs

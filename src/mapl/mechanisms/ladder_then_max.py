@@ -37,7 +37,7 @@ class LadderThenMax(PricedWithSampling):
     *Guarantee.* (epsilon, delta)-differential privacy for any number of adaptively chosen questions, until
     the ladder has abstained `max_abstentions` times (the last of them is answered, too). Adjacency: one
     teacher changes its votes arbitrarily; unit: one teacher, hence every record of its shard. Proof:
-    docs/proofs/ladder.md (fallback). Whether an answer is a fallback is public.
+    docs/proofs/noisy-max.md, section 5. Whether an answer is a fallback is public.
     """
 
     ladder: Ladder

@@ -15,6 +15,7 @@ from mapl.noise import Coins
 from mapl.types import ABSTAIN, Budget, Flags, Labels, Outcome, State, positive_integer
 
 Floats = NDArray[np.float64]
+MOST_QUERIES = 10**12
 Parameters = Mapping[str, int | float | str | bool]
 Block = TypeVar("Block", contravariant=True)
 
@@ -30,6 +31,10 @@ class Task:
 
     def __post_init__(self) -> None:
         positive_integer(n_teachers=self.n_teachers, n_queries=self.n_queries)
+        if self.n_queries > MOST_QUERIES:
+            raise InvalidParameter(
+                f"There are {self.n_queries} questions; plans are made for at most {MOST_QUERIES:,}."
+            )
         if self.n_classes < 2:
             raise InvalidParameter(f"There are {self.n_classes} classes; at least 2 are needed.")
 

@@ -8,11 +8,10 @@ from typing import ClassVar, Self
 
 from mapl.accounting import Loss, largest_integer, smallest_real
 from mapl.errors import CannotCalibrate
-from mapl.mechanisms.argmax_price import argmax_growth, argmax_loss, sampled, usable, usable_noise
+from mapl.mechanisms.argmax_price import LEAST_NOISE, argmax_growth, argmax_loss, sampled, usable, usable_noise
 from mapl.mechanisms.mechanism import Floats, Parameters, Task
 from mapl.mechanisms.noise_law import answered_by_argmax, chance_of_leader, noisy_argmax
 from mapl.noise import Coins, discrete_gaussian
-from mapl.noise.tables import LEAST_SCALE
 from mapl.types import Outcome, State, Tallies, positive_integer
 
 
@@ -153,7 +152,7 @@ def calibrated_sigma(task: Task, answers: int) -> float:
         return widened.epsilon(budget.delta) <= budget.epsilon
 
     # Two classes are priced in a moment, and more classes cost at most 0.6% more: start there.
-    sigma = smallest_real(lambda s: affordable(s, 2, 1.0), LEAST_SCALE, 8.0, rounds=16)
+    sigma = smallest_real(lambda s: affordable(s, 2, 1.0), LEAST_NOISE, 8.0, rounds=16)
     if classes > 2:
         sigma = smallest_real(lambda s: affordable(s, 2, 1.006), sigma, sigma * 1.01, rounds=12)
         while not affordable(sigma, classes, 1.0):

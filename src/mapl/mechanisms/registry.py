@@ -74,7 +74,7 @@ REGISTRY: dict[str, Entry] = {
 def entry(name: str) -> Entry:
     """Look a mechanism up by name."""
     if name not in REGISTRY:
-        raise InvalidParameter(f"There is no mechanism {name!r}. Choose one of: {', '.join(REGISTRY)}, or auto.")
+        raise InvalidParameter(f"There is no mechanism {name!r}. Choose one of: {', '.join(REGISTRY)}.")
     return REGISTRY[name]
 
 

@@ -69,8 +69,8 @@ class ThresholdLadder(PricedWithSampling):
     Notes
     -----
     *Guarantee.* (epsilon, delta)-differential privacy for any number of adaptively chosen questions.
-    Adjacency: one teacher changes its votes arbitrarily (or one teacher is added or removed); unit: one
-    teacher, hence every record of its shard. Proof: docs/proofs/threshold-ladder.md. Better than the ladder
+    Adjacency: one teacher changes its votes arbitrarily; unit: one teacher, hence every record of its
+    shard. Proof: docs/proofs/threshold-ladder.md. Better than the ladder
     for up to about seven abstentions.
     """
 

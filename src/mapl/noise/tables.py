@@ -23,7 +23,7 @@ TAIL_BITS = 112
 DEVIATION = 2.0**-104
 """No table is further than this from its ideal law in total variation."""
 MAX_HALF_WIDTH = 2_000_000
-LEAST_SCALE = 0.2
+LEAST_SCALE = 0.05
 GUIDE_BITS = 16
 WORD = 1 << 64
 
@@ -118,7 +118,7 @@ def discrete_gaussian(sigma: float) -> NoiseTable:
     finite_positive(sigma=sigma)
     if sigma < LEAST_SCALE:
         raise _too_narrow("Discrete Gaussian", sigma)
-    half_width = int(sigma * (2 * TAIL_BITS * np.log(2)) ** 0.5) + 2
+    half_width = int(sigma * (2 * TAIL_BITS * np.log(2)) ** 0.5) + 1
     if half_width > MAX_HALF_WIDTH:
         raise _too_wide("Discrete Gaussian", sigma)
     with ctx.workprec(PRECISION):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mapl.accounting import Loss, smallest_real
-from mapl.errors import CannotCalibrate, InvalidParameter
+from mapl.errors import CannotCalibrate, InvalidParameter, MaplError
 from mapl.mechanisms import AnyMechanism, Task, entry, make
 from mapl.mechanisms.noisy_max import NoisyMax
 from mapl.planning.agreement import Agreement
@@ -50,12 +50,18 @@ def choose(name: str, task: Task, *, agreement: Agreement, must_answer: bool, se
     """
     given = {k: v for k, v in settings.items() if v is not None}
     if name != "auto":
+        if must_answer:
+            raise InvalidParameter(
+                f"must_answer steers auto only, and the mechanism is {name}; give one of the two."
+            )
         return _with_limit(name, task, agreement, given)
     unused = sorted(set(given) - {"max_abstentions"})
     if unused:
         raise InvalidParameter(
             f"auto chooses its own settings and was given {', '.join(unused)}; name a mechanism to fix them."
         )
+    if task.budget.delta == 0:
+        return Choice(make("permute-and-flip", task), "with delta 0 every answer must be pure by itself")
     return _answering_all(task, agreement, given) if must_answer else _may_abstain(task, agreement, given)
 
 
@@ -63,9 +69,17 @@ def _may_abstain(task: Task, agreement: Agreement, given: dict[str, Any]) -> Cho
     """Answer everything if that is reliable enough; otherwise take the better of ladder and threshold-ladder."""
     if "max_abstentions" not in given and _noisy_max_agrees(task, agreement):
         return _answering_all(task, agreement, given)
-    choices = [_with_limit("ladder", task, agreement, given)]
+    names = ["ladder"]
     if given.get("max_abstentions", 1) <= MOST_THRESHOLD_ABSTENTIONS:
-        choices.append(_with_limit("threshold-ladder", task, agreement, given))
+        names.append("threshold-ladder")
+    choices, refusals = [], []
+    for name in names:
+        try:
+            choices.append(_with_limit(name, task, agreement, given))
+        except MaplError as refusal:
+            refusals.append(f"{name}: {refusal}")
+    if not choices:
+        raise CannotCalibrate("No mechanism fits. " + " ".join(refusals))
     return max(choices, key=lambda c: expect(c.mechanism, task, agreement).answered)
 
 
@@ -103,8 +117,6 @@ def _few_abstentions(task: Task, agreement: Agreement) -> bool:
 def _noisy_max_agrees(task: Task, agreement: Agreement) -> bool:
     """Say whether answering everything would be reliable, by the limiting price of a noisy argmax."""
     budget = task.budget
-    if budget.delta == 0:
-        return False
 
     def affordable(sigma: float) -> bool:
         return (Loss.zcdp(ARGMAX_CONSTANT / sigma**2) * task.n_queries).epsilon(budget.delta) <= budget.epsilon
@@ -127,21 +139,21 @@ def _with_limit(name: str, task: Task, agreement: Agreement, given: dict[str, An
             make(name, task, max_abstentions=limit, **given), f"as asked, max_abstentions {limit} by default"
         )
     candidates: list[tuple[float, int, AnyMechanism]] = []
+    last = ""
     most = MOST_THRESHOLD_ABSTENTIONS if name == "threshold-ladder" else MOST_ABSTENTIONS
     # Pricing a noisy max of three or more classes takes a second, so fewer limits are tried there.
     tried = 4 if name == "ladder-then-max" and task.n_classes > 2 else 14
     for limit in _limits(task.n_queries, most, tried):
         try:
             mechanism = make(name, task, max_abstentions=limit, **given)
-        except CannotCalibrate:
+        except CannotCalibrate as refusal:
+            last = str(refusal)
             continue
         if candidates and mechanism.chance_if_unanimous(task.n_teachers, task.n_classes) < USEFUL:
             break  # larger limits only need larger distances
         candidates.append((expect(mechanism, task, agreement).winners, limit, mechanism))
     if not candidates:
-        raise CannotCalibrate(
-            f"{name} cannot pay for a single abstention with this budget; raise epsilon or delta."
-        )
+        raise CannotCalibrate(last)
     _, limit, mechanism = max(candidates, key=lambda c: c[0])
     expected = expect(mechanism, task, agreement)
     return Choice(

@@ -70,6 +70,11 @@ def aggregate(
     on_progress
         Called after every block with the number of questions taken so far, which is public.
     """
+    if getattr(mechanism, "n_classes", tallies.n_classes) != tallies.n_classes:
+        raise GuaranteeBroken(
+            f"{mechanism.name} was priced for {getattr(mechanism, 'n_classes', None)} classes and the votes have "
+            f"{tallies.n_classes}; calibrate it for this task."
+        )
     labels = np.empty(len(tallies), dtype=np.int32)
     fallback: Flags | None = None
     taken = 0

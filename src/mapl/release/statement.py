@@ -28,7 +28,7 @@ ASSUMPTIONS = (
     "The votes file itself, and anything else computed from it, stays private.",
     "The mechanism and its settings were chosen from public facts, not tuned on these votes.",
     "Releasing the same votes again, or other votes of teachers trained on the same people, spends again: "
-    "the budgets of all releases add up.",
+    "the guaranteed epsilons and the deltas of all releases add up.",
 )
 
 
