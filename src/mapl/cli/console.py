@@ -44,7 +44,7 @@ class Verbs(TyperGroup):
         except OSError as error:
             tell(
                 f"mapl: the system refused ({error.strerror or type(error).__name__}). Check names, permissions "
-                "and free space; where a statement.json was written, the budget is spent and the result is beside it."
+                "and free space; where a statement.json was written, the budget is spent and the result beside it."
             )
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
