@@ -56,3 +56,19 @@ def test_links_between_the_docs_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_an_interrupt_while_loading_ends_quietly() -> None:
+    code = (
+        "import builtins\n"
+        "real = builtins.__import__\n"
+        "def stop(name, *rest, **named):\n"
+        "    if name == 'mapl.cli':\n"
+        "        raise KeyboardInterrupt\n"
+        "    return real(name, *rest, **named)\n"
+        "builtins.__import__ = stop\n"
+        "from mapl.__main__ import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "mapl: interrupted\n")
