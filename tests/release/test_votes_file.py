@@ -299,3 +299,14 @@ def test_counts_are_read_once(tmp_path: Path) -> None:
     read = read_counts(tmp_path / "v.npy")
     (tmp_path / "v.npy").write_bytes(b"")
     assert read.tolist() == COUNTS.tolist()
+
+
+def test_a_first_row_of_undeclared_votes_is_no_header(tmp_path: Path) -> None:
+    """Names of teachers differ; taking a row of votes for them would shift every label by one question."""
+    votes = tmp_path / "votes.csv"
+    votes.write_text("maybe,maybe,maybe\n" + "yes,no,yes\n" * 5)
+    with pytest.raises(InvalidData):
+        read_votes(votes, classes=Classes.parse("no,yes"), per_teacher=True, teachers_in="columns")
+    votes.write_text("anna,bert,carl\n" + "yes,no,yes\n" * 5)
+    read = read_votes(votes, classes=Classes.parse("no,yes"), per_teacher=True, teachers_in="columns")
+    assert len(read.tallies) == 5

@@ -277,7 +277,9 @@ def _numbers_of_csv(path: Path) -> Array:
 def _text_of_csv(path: Path, classes: Classes) -> Iterator[Any]:
     first, _, before = _first_lines(path)
     known = [cell.strip() in classes.by_text for cell in first]
-    header = not any(known) or (_is_range(first) and not all(known))
+    # Names of teachers are all different; a first row that repeats itself is a row of (undeclared) votes.
+    distinct = len(set(first)) == len(first)
+    header = (not any(known) and distinct) or (_is_range(first) and not all(known))
     return _batches_of_csv(path, len(first), before + header, pa.string())
 
 
