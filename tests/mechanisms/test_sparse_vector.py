@@ -12,19 +12,14 @@ import pytest
 from numpy.typing import NDArray
 
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidData, InvalidParameter
+from mapl.mechanisms.btt18 import BTT18
 from mapl.mechanisms.ladder import Ladder
+from mapl.mechanisms.lzcw21_sparse import LZCW21Sparse
 from mapl.mechanisms.mechanism import Task
 from mapl.mechanisms.noise_law import masses
-from mapl.mechanisms.sparse_vector import (
-    BTT18,
-    LZCW21Sparse,
-    SparseVector,
-    StableQueries,
-    answer_stable_queries,
-    first_at_most,
-    tail,
-)
+from mapl.mechanisms.sparse_vector import SparseVector, first_at_most, tail
 from mapl.mechanisms.stable_once import StableOnce
+from mapl.mechanisms.stable_queries import StableQueries, answer_stable_queries
 from mapl.noise import SeededCoins, SystemCoins
 from mapl.types import ABSTAIN, Budget, Secret, StableAnswers, State, Tallies
 

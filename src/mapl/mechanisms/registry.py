@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mapl.errors import InvalidParameter
+from mapl.mechanisms.btt18 import BTT18
 from mapl.mechanisms.confident_max import ConfidentMax
 from mapl.mechanisms.exponential_vote import ExponentialVote
 from mapl.mechanisms.gaussian_paper import LZCW21Gaussian
@@ -16,12 +17,13 @@ from mapl.mechanisms.ladder_then_link import LadderThenLink
 from mapl.mechanisms.ladder_then_max import LadderThenMax
 from mapl.mechanisms.laplace_max import LaplaceMax
 from mapl.mechanisms.lattice_link import LinkByClasses
+from mapl.mechanisms.lzcw21_sparse import LZCW21Sparse
 from mapl.mechanisms.majority import Majority
 from mapl.mechanisms.mechanism import AnyMechanism, Task
 from mapl.mechanisms.noisy_max import NoisyMax
 from mapl.mechanisms.permute_and_flip import PermuteAndFlip
-from mapl.mechanisms.sparse_vector import BTT18, LZCW21Sparse, StableQueries
 from mapl.mechanisms.stable_once import StableOnce
+from mapl.mechanisms.stable_queries import StableQueries
 from mapl.mechanisms.threshold_ladder import ThresholdLadder
 
 Kind = Literal["release", "paper", "single", "none"]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from mapl.accounting import ORDERS, Loss
-from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidData, InvalidParameter
-from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, Task, by_label
+from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
+from mapl.mechanisms.mechanism import Floats, Parameters, PricedByLoss, by_label
 from mapl.mechanisms.noise_law import WIDEST_LAPLACE, above, refuse_wide_noise
 from mapl.noise import DEVIATION, Coins, NoiseTable, discrete_laplace
 from mapl.types import (
@@ -22,18 +21,13 @@ from mapl.types import (
     Outcome,
     Secret,
     Stable,
-    StableAnswers,
     State,
     Tallies,
     finite_positive,
-    positive_integer,
 )
 
 SMALLEST_SCALE = 0.1
 """Noise below a tenth of a vote protects nobody; such settings are refused."""
-
-FOR_EVER = 1 << 40
-"""The number of questions that an unlimited run is priced for, and halts at."""
 
 
 @dataclass(frozen=True)
@@ -180,161 +174,6 @@ class SparseVector(PricedByLoss):
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
         return self.chance_at((n_teachers - 1) // 2)
-
-
-@dataclass(frozen=True)
-class BTT18(SparseVector):
-    """Algorithm 2 of Bassily, Thakkar and Thakurta (2018) with its printed constants and the corrected distance.
-
-    Printed: lambda = sqrt(32 T ln(2/delta))/epsilon, w = 2 lambda ln(2m/delta) and the number of teachers
-    k = 34 sqrt(2) lambda ln(4 m T / min(delta, beta/2)) that its utility theorem asks for. Its loop runs while
-    ``c <= T``, so T + 1 abstentions are published and T + 1 epochs are paid for. The printed distance gap - 1
-    moves by two when a vote changes; the distance to instability is used instead.
-
-    Notes
-    -----
-    *Guarantee.* (epsilon, delta)-differential privacy, as its Theorem 3.1 claims; `total` is mapl's own price
-    of the same run, usually below the claim, and settings for which it is not are refused. Adjacency: one
-    teacher changes its votes arbitrarily; unit: one teacher. Theorem 1 of docs/proofs/sparse-vector.md.
-    """
-
-    printed_teachers: float
-
-    name: ClassVar[str] = "btt18"
-
-    @classmethod
-    def for_task(cls, task: Task, *, max_abstentions: int, beta: float | None = None) -> Self:
-        """Take the printed constants.
-
-        `beta` is the failure probability of the utility theorem and enters only the printed number of
-        teachers; it is 2 delta if not given, which is where it stops to matter.
-        """
-        positive_integer(max_abstentions=max_abstentions)
-        epsilon, delta, m = *checked(task.budget), task.n_queries
-        if beta is not None and not 0 < beta < 1:
-            raise InvalidParameter(f"beta is {beta}; it is a failure probability, above 0 and below 1.")
-        failing = delta if beta is None else min(delta, beta / 2)
-        scale = calibrated(math.sqrt(32 * max_abstentions * math.log(2 / delta)) / epsilon)
-        return cls(
-            scale=scale,
-            threshold=math.ceil(2 * scale * math.log(2 * m / delta)),
-            epochs=max_abstentions + 1,
-            max_questions=m,
-            order=best_order(max_abstentions + 1, scale, delta),
-            printed_teachers=34 * math.sqrt(2) * scale * math.log(4 * m * max_abstentions / failing),
-        ).within(task.budget)
-
-    @property
-    def parameters(self) -> Parameters:
-        return {**super().parameters, "max_abstentions": self.epochs - 1, "k": math.ceil(self.printed_teachers)}
-
-
-@dataclass(frozen=True)
-class LZCW21Sparse(SparseVector):
-    """Algorithm 2 of Liu, Zhu, Chaudhuri and Wang (2021) with printed constants; it halts at T abstentions.
-
-    Printed: lambda = (sqrt(2T(epsilon + ln(2/delta))) + sqrt(2T ln(2/delta)))/epsilon, the exact solution of
-    rho + 2 sqrt(rho ln(2/delta)) = epsilon for T epochs of 2/lambda-DP, and w = 3 lambda ln(2(l + T)/delta).
-
-    Notes
-    -----
-    *Guarantee.* (epsilon, delta)-differential privacy. Adjacency: one teacher changes its votes arbitrarily;
-    unit: one teacher. Theorem 1 of docs/proofs/sparse-vector.md.
-    """
-
-    name: ClassVar[str] = "lzcw21-sparse"
-
-    @classmethod
-    def for_task(cls, task: Task, *, max_abstentions: int) -> Self:
-        """Take the printed constants with l = the number of questions."""
-        positive_integer(max_abstentions=max_abstentions)
-        epsilon, delta = checked(task.budget)
-        scale = calibrated(concentrated_scale(max_abstentions, epsilon, delta))
-        return cls(
-            scale=scale,
-            threshold=math.ceil(3 * scale * math.log(2 * (task.n_queries + max_abstentions) / delta)),
-            epochs=max_abstentions,
-            max_questions=task.n_queries,
-            order=best_order(max_abstentions, scale, delta),
-        ).within(task.budget)
-
-
-@dataclass(frozen=True)
-class StableQueries(SparseVector):
-    """The generic online release of any stable query, its threshold free of the number of questions.
-
-    lambda as in `LZCW21Sparse`, w = 2 lambda ln(4T/(3 delta)): before the first bad pass each epoch meets at
-    most one bad question, so the union runs over the T epochs and not over the questions.
-
-    Notes
-    -----
-    *Guarantee.* (epsilon, delta)-differential privacy for queries whose distance moves by at most one between
-    neighbours and is zero on both sides where their values differ. Adjacency and unit: whatever that contract
-    was proved for; for votes, one teacher changes its votes arbitrarily. Theorem 1 of
-    docs/proofs/sparse-vector.md.
-    """
-
-    name: ClassVar[str] = "stable-queries"
-
-    @classmethod
-    def for_task(cls, task: Task, *, max_abstentions: int) -> Self:
-        """Spend half of delta on the composition of the epochs and half on bad passes."""
-        positive_integer(max_abstentions=max_abstentions)
-        epsilon, delta = checked(task.budget)
-        scale = calibrated(concentrated_scale(max_abstentions, epsilon, delta))
-        return cls(
-            scale=scale,
-            threshold=math.ceil(2 * scale * math.log(4 * max_abstentions / (3 * delta))),
-            epochs=max_abstentions,
-            max_questions=FOR_EVER,
-            order=best_order(max_abstentions, scale, delta),
-        ).within(task.budget)
-
-
-Data = TypeVar("Data")
-Value = TypeVar("Value")
-
-
-class ReleasesStable(Protocol):
-    """The part of a mechanism that a stable query needs: it looks at nothing but values and distances."""
-
-    def start(self, coins: Coins) -> State: ...
-
-    def release(self, state: State, block: StableAnswers, coins: Coins) -> Outcome: ...
-
-
-def answer_stable_queries(
-    mechanism: ReleasesStable, data: Data, queries: Iterable[Callable[[Data], tuple[Value, int]]], coins: Coins
-) -> Iterator[Value | None]:
-    """Ask stable queries one at a time; yield each released value, or None for an abstention, until the halt.
-
-    Each query returns its value on the data and the value's distance to instability: a whole number that
-    moves by at most one between neighbouring data sets and is zero on both where their values differ. The
-    next query is taken from `queries` only after the previous answer was handed over, so a generator may
-    choose it by the answers. Works with every mechanism that reads distances only: the sparse vectors, the
-    ladder, `stable-once`.
-
-    Examples
-    --------
-    >>> from mapl.mechanisms.mechanism import Task
-    >>> from mapl.noise import SeededCoins
-    >>> from mapl.types import Budget
-    >>> def at_least_a_thousand_rows(data):
-    ...     return len(data) >= 1000, abs(len(data) - 1000) - (len(data) < 1000)
-    >>> mechanism = StableQueries.for_task(Task(Budget(1.0, 1e-6), 1, 2, 1), max_abstentions=1)
-    >>> list(answer_stable_queries(mechanism, range(9000), [at_least_a_thousand_rows], SeededCoins(1)))
-    [True]
-    """
-    state = mechanism.start(coins)
-    pending = iter(queries)
-    while not state.halted and (query := next(pending, None)) is not None:
-        value, distance = query(data)
-        if isinstance(distance, bool) or not isinstance(distance, (int, np.integer)):
-            raise InvalidData("A stable query returned a distance that is not a whole number; return an int.")
-        block = StableAnswers(np.zeros(1, dtype=np.int32), np.array([distance], dtype=np.int64))
-        outcome = mechanism.release(state, block, coins)
-        state = outcome.state
-        yield None if outcome.labels[0] == ABSTAIN else value
 
 
 def drawn(state: State) -> Secret:
