@@ -28,10 +28,10 @@ from mapl.mechanisms.rungs import (
 from mapl.noise import ONE, Coins
 from mapl.types import Budget, Outcome, Stable, State, Tallies, finite_positive, positive_integer
 
-FAILURE_SHARES = (0.02, 0.05, 0.1, 0.2)
-RACE_RUNGS = 1_000
-RACE_TOLERANCE = 1e-7
-"""A race only compares candidates; the winner is built anew, exactly."""
+FAILURE_SHARES = (0.02, 0.05, 0.1)
+RACE_RUNGS = 700
+RACE_TOLERANCE, BUILD_TOLERANCE = 1e-7, 1e-9
+"""Steps end this much on the private side of the root; a race only compares candidates."""
 RARE = 1e-3
 """Below this chance of abstaining a table goes on geometrically."""
 LEAST_FIRST = 1 << 12
@@ -244,7 +244,7 @@ def build(found: Design, longest: int, slack: float) -> Rungs:
     rungs = [LogChance.of_numerator(numerators[0])]
     guess = _first_step(rungs[0], order)
     while rungs[-1].abstaining[0] > math.log(RARE) and len(numerators) < longest:
-        step = lowest_step(rungs[-1], order, price, guess)
+        step = lowest_step(rungs[-1], order, price, guess, tolerance=BUILD_TOLERANCE)
         numerators.append(max(step.numerator(), numerators[-1]))
         rungs.append(LogChance.of_numerator(numerators[-1]))
         guess = extrapolated(rungs)
