@@ -65,10 +65,10 @@ class GapWeights:
                     moment = (chances * np.exp(np.minimum((order - 1) * ratios, LARGEST_EXPONENT))).sum(axis=0)
                     moments[k] = max(moments[k], moment.max())
         bounds = []
-        for order, moment in zip(orders, moments, strict=True):
+        for order, worst in zip(orders, moments, strict=True):
             bound = largest + ROUNDING  # no order's divergence exceeds the largest log-ratio
             if (order - 1) * largest <= LARGEST_EXPONENT:
-                bound = min(bound, (math.log(moment) + ROUNDING) / (order - 1) + ROUNDING)
+                bound = min(bound, (math.log(worst) + ROUNDING) / (order - 1) + ROUNDING)
             bounds.append(max(bound, 0.0))
         return bounds
 
