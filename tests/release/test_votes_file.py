@@ -17,8 +17,8 @@ from hypothesis.extra import numpy as hnp
 
 from mapl.errors import InvalidData, InvalidParameter, MaplError
 from mapl.release import Classes, read_counts, read_votes
+from mapl.release.classes import UNKNOWN
 from mapl.release.labels_file import read_truth
-from mapl.release.votes_file import UNKNOWN
 
 COUNTS = np.array([[7, 2, 1], [0, 10, 0], [3, 3, 4]])
 VOTES = [["a", "a", "b", "c"], ["c", "c", "c", "c"], ["b", "a", "b", "a"]]

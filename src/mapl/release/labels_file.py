@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from mapl.errors import InvalidData, InvalidParameter
+from mapl.release.classes import UNKNOWN, Classes
 from mapl.release.loop import Released
 from mapl.release.statement import NOT_PRIVATE, Statement
-from mapl.release.votes_file import UNKNOWN, Classes, read_codes
+from mapl.release.votes_file import read_codes
 from mapl.types import ABSTAIN, Labels
 
 STATUSES = ("answered", "fallback", "abstained", "not asked")
