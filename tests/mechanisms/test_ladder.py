@@ -17,7 +17,7 @@ from mapl.accounting import ORDERS, capacity
 from mapl.errors import CannotCalibrate, InvalidParameter, MaplError
 from mapl.mechanisms.ladder import Design, Ladder, build, climb, design, longest_table
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.rungs import LAST_ABSTENTION, LogChance, Rungs, root, to_numerators
+from mapl.mechanisms.rungs import LAST_ABSTENTION, LogChance, Rungs, excess, root, to_numerators
 from mapl.noise import ONE, Coins, SeededCoins, SystemCoins
 from mapl.types import ABSTAIN, Budget, StableAnswers, State, Tallies
 
@@ -495,3 +495,23 @@ def test_odd_budgets_are_served_within_the_budget_or_refused_in_words(epsilon: f
         words = ""
         assert made.epsilon(None, delta) <= epsilon
     assert words == "" or len(words) > 40
+
+
+def test_tables_for_different_numbers_of_teachers_are_not_neighbours() -> None:
+    """Why adding a teacher is not claimed: the table is designed for K, and two designs need not satisfy (L) across.
+
+    The theory note's remark that the ladder covers adding or removing a teacher holds for one fixed table only.
+    """
+    worst = -1.0
+    before = Ladder.for_task(task(1.0, 1e-5, 55), max_abstentions=10)
+    for teachers in range(56, 100):
+        after = Ladder.for_task(task(1.0, 1e-5, teachers), max_abstentions=10)
+        if after.order != before.order:
+            order, price = np.array([before.order]), np.array([before.price])
+            for d in range(1, min(len(before.rungs), len(after.rungs))):
+                p = LogChance.of_numerator(int(before.rungs.numerators[d]))
+                q = LogChance.of_numerator(int(after.rungs.numerators[d - 1]))
+                worst = max(worst, float(excess(p, q, order, price)[0]))
+        before = after
+    assert worst > 0.01
+    assert "added or removed" not in str(Ladder.__doc__)
