@@ -498,7 +498,7 @@ def test_odd_budgets_are_served_within_the_budget_or_refused_in_words(epsilon: f
 
 
 def test_tables_for_different_numbers_of_teachers_are_not_neighbours() -> None:
-    """Why adding a teacher is not claimed: the table is designed for K, and two designs need not satisfy (L) across.
+    """Why adding a teacher is not claimed: the table is designed for K, and two designs may break (L) across.
 
     The theory note's remark that the ladder covers adding or removing a teacher holds for one fixed table only.
     """
