@@ -13,7 +13,7 @@ from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms.argmax_price import PricedWithSampling, argmax_loss, one_bit_loss, usable, usable_noise
 from mapl.mechanisms.mechanism import Floats, Parameters, Task, until_nth
 from mapl.mechanisms.noise_law import above, answered_by_argmax, chance_of_leader, noisy_argmax
-from mapl.mechanisms.noisy_max import calibrated_sigma
+from mapl.mechanisms.noisy_max import estimated_sigma
 from mapl.noise import Coins, discrete_gaussian
 from mapl.types import ABSTAIN, Outcome, State, Tallies, positive_integer
 
@@ -99,12 +99,15 @@ class ConfidentMax(PricedWithSampling):
                 )
             return cls(test, bar, label, questions, affordable, classes)
         # A test costs half of what a label costs at the same noise; scale both so that the shares add to one.
-        alone = calibrated_sigma(task, most)
+        alone = estimated_sigma(task, most)
         label = alone / math.sqrt(1 - TEST_SHARE)
         test = alone * math.sqrt(questions / (2 * most * TEST_SHARE))
         made = cls(test, bar, label, questions, most, classes)
         while made.epsilon(None, budget.delta) > budget.epsilon:
-            test, label = test * 1.005, label * 1.005
+            # Tests are priced in a moment, labels are not: more noise on labels only if they alone cost too much.
+            if (made._label_loss * most).epsilon(budget.delta) > 0.97 * budget.epsilon:
+                label *= 1.05
+            test *= 1.01
             made = cls(test, bar, label, questions, most, classes)
         return made
 

@@ -24,6 +24,7 @@ ARGMAX_CONSTANT = 0.64
 USEFUL = 0.5
 """A limit is considered only if a unanimous vote would be answered with at least this probability."""
 MOST_ABSTENTIONS = 2000
+MANY_TEACHERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,9 @@ def _with_limit(name: str, task: Task, agreement: Agreement, given: dict[str, An
     candidates: list[tuple[float, int, AnyMechanism]] = []
     last = ""
     most = MOST_THRESHOLD_ABSTENTIONS if name == "threshold-ladder" else MOST_ABSTENTIONS
-    # Pricing a noisy max of three or more classes takes a second, so fewer limits are tried there.
-    tried = 4 if name == "ladder-then-max" and task.n_classes > 2 else 14
+    # Pricing a noisy max of three or more classes, or a long table, takes a second, so fewer limits are tried.
+    slow = (name == "ladder-then-max" and task.n_classes > 2) or task.n_teachers > MANY_TEACHERS
+    tried = 4 if slow else 14
     for limit in _limits(task.n_queries, most, tried):
         try:
             mechanism = make(name, task, max_abstentions=limit, **given)
