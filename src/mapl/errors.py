@@ -30,3 +30,15 @@ class GuaranteeBroken(MaplError):
 
 class EntropyFailure(GuaranteeBroken):
     """The operating system's random generator failed; no noise, hence no release."""
+
+
+class LedgerError(MaplError):
+    """The record of what was spent cannot be written or read; without it nothing is released."""
+
+
+class LedgerTampered(LedgerError):
+    """The record's hash chain is broken: an entry was changed, removed or rolled back."""
+
+
+class PlanMismatch(LedgerError):
+    """The record belongs to another plan."""

@@ -1,6 +1,6 @@
 """The one loop from private votes to public labels, and the files on both sides of it."""
 
-from mapl.release.classes import Classes
+from mapl.data.classes import Classes
 from mapl.release.labels_file import ReleaseFolder, read_truth
 from mapl.release.loop import Released, admit, aggregate
 from mapl.release.statement import Statement, statement_of

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.release.classes import UNKNOWN, Classes
+from mapl.data.classes import UNKNOWN, Classes
 from mapl.release.loop import Released
 from mapl.release.statement import NOT_PRIVATE, Statement
 from mapl.release.votes_file import read_codes

@@ -21,7 +21,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.release.classes import UNKNOWN, Classes
+from mapl.data.classes import UNKNOWN, Classes
 from mapl.types import Tallies
 
 Array = NDArray[Any]

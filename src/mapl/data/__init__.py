@@ -1,0 +1,1 @@
+"""Private tables, public rows, what both declare, and which teacher sees whom."""

@@ -1,0 +1,1 @@
+"""From a private table to a model that is safe to publish: plan, teachers, release, student."""

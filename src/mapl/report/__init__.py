@@ -1,0 +1,1 @@
+"""A finished run as one page that a privacy officer can read."""

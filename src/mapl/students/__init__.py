@@ -1,0 +1,1 @@
+"""Everything that learns from released labels and public rows only."""
