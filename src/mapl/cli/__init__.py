@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from mapl import __version__
-from mapl.cli import aggregate, audit, demo, mechanisms
+from mapl.cli import aggregate, audit, demo, mechanisms, schema
 from mapl.cli.console import Verbs
 
 app = typer.Typer(
@@ -34,6 +34,7 @@ app.command()(aggregate.aggregate)
 app.command()(audit.audit)
 app.command()(demo.demo)
 app.command()(mechanisms.mechanisms)
+app.command()(schema.schema)
 
 
 def main() -> None:

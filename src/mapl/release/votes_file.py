@@ -1,15 +1,9 @@
-"""Reading votes: counts or single votes, from NumPy, CSV or Parquet files, as others write them.
-
-Whatever a reader of another library complains about may quote a cell, and cells are private; so its words are
-never repeated, only the kind of problem is.
-"""
+"""Reading votes: counts or single votes, from NumPy, CSV or Parquet files, as others write them."""
 
 from __future__ import annotations
 
-import csv
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,14 +14,16 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from mapl.errors import InvalidData, InvalidParameter
 from mapl.data.classes import UNKNOWN, Classes
+from mapl.data.files import drop_index, first_lines, is_number, is_range, kind_of, readable
+from mapl.errors import InvalidData, InvalidParameter
 from mapl.types import Tallies
 
 Array = NDArray[Any]
 Teachers = Literal["columns", "rows"]
 
 SUFFIXES = (".npy", ".csv", ".parquet")
+ROWS = "one row per question"
 CELLS_AT_ONCE = 1 << 20
 
 
@@ -79,7 +75,7 @@ def read_counts(path: Path) -> Array:
         mapped = _map(path)
         # Half and extended floats compare badly with large integers; every whole number survives the change.
         return np.array(mapped, dtype=np.float64 if mapped.dtype.kind == "f" else None)
-    with _readable(path):
+    with readable(path):
         if kind == ".csv":
             return _numbers_of_csv(path)
         return _numbers_of_parquet(path)
@@ -95,11 +91,11 @@ def read_codes(path: Path, classes: Classes) -> Iterator[NDArray[np.int64]]:
             raise InvalidData(f"{path} has shape {mapped.shape}; expected a table of rows and columns.")
         rows = max(1, CELLS_AT_ONCE // max(1, table.shape[1]))
         for start in range(0, len(table), rows):
-            with _readable(path):
+            with readable(path):
                 block = classes.codes(np.asarray(table[start : start + rows]))
             yield block
         return
-    with _readable(path):
+    with readable(path):
         batches = _text_of_csv(path, classes) if kind == ".csv" else _cells_of_parquet(path)
         for batch in batches:
             if any(column.null_count for column in batch.columns):
@@ -109,23 +105,7 @@ def read_codes(path: Path, classes: Classes) -> Iterator[NDArray[np.int64]]:
 
 def suffix(path: Path) -> str:
     """Return the kind of a file by its name, or refuse a file that cannot be read as any."""
-    kind = path.suffix.lower()
-    if kind not in SUFFIXES:
-        raise InvalidData(
-            f"{path} is not a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file; convert it to one of these."
-        )
-    if not path.exists():
-        raise InvalidData(f"There is no file {path}; check the path.")
-    if not path.is_file():
-        raise InvalidData(f"{path} is not a file; give a file, not a folder.")
-    try:
-        with path.open("rb") as opened:
-            empty = not opened.read(1)
-    except OSError as failure:
-        raise InvalidData(f"{path} cannot be opened ({failure.strerror}); check its permissions.") from None
-    if empty:
-        raise InvalidData(f"{path} is empty; expected one row per question.")
-    return kind
+    return kind_of(path, SUFFIXES, rows=ROWS)
 
 
 def _tally(path: Path, classes: Classes, teachers_in: Teachers) -> Array:
@@ -152,20 +132,6 @@ def _tally(path: Path, classes: Classes, teachers_in: Teachers) -> Array:
     return np.concatenate(tallied)
 
 
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except InvalidData:
-        raise
-    except Exception:
-        raise InvalidData(
-            f"{path} cannot be read as {path.suffix.lower()}: it is damaged or cut off, its rows have different "
-            "lengths, or some cells are not what is expected here. Write it again, with the same number of cells "
-            "in every row."
-        ) from None
-
-
 def _missing(path: Path) -> InvalidData:
     return InvalidData(
         f"{path} has empty cells; every cell must be filled (a teacher that fails casts a fixed vote)."
@@ -173,12 +139,12 @@ def _missing(path: Path) -> InvalidData:
 
 
 def _no_rows(path: Path) -> InvalidData:
-    return InvalidData(f"{path} has no rows; expected one row per question.")
+    return InvalidData(f"{path} has no rows; expected {ROWS}.")
 
 
 def _map(path: Path) -> Array:
     """Open a NumPy file without reading it and without ever unpickling anything."""
-    with _readable(path), warnings.catch_warnings():
+    with readable(path), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # headers written by Python 2, as PATE's are
         mapped = np.lib.format.open_memmap(path, mode="r")
     if mapped.dtype.kind not in "iufSU":
@@ -189,10 +155,11 @@ def _map(path: Path) -> Array:
 
 
 def _numbers_of_csv(path: Path) -> Array:
-    first, second, before = _first_lines(path)
-    header = not any(map(_is_number, first)) or (_is_range(first) and _total(first) != _total(second))
+    top = first_lines(path, rows=ROWS)
+    named = not any(map(is_number, top.first))
+    header = named or (is_range(top.first) and _total(top.first) != _total(top.second))
     blocks = []
-    for batch in _batches_of_csv(path, len(first), before + header, pa.float64()):
+    for batch in _batches_of_csv(path, len(top.first), top.before + header, pa.float64()):
         if any(column.null_count for column in batch.columns):
             raise _missing(path)
         blocks.append(np.stack([column.to_numpy(zero_copy_only=False) for column in batch.columns], axis=1))
@@ -202,12 +169,13 @@ def _numbers_of_csv(path: Path) -> Array:
 
 
 def _text_of_csv(path: Path, classes: Classes) -> Iterator[Any]:
-    first, _, before = _first_lines(path)
+    top = first_lines(path, rows=ROWS)
+    first = top.first
     known = [cell.strip() in classes.by_text for cell in first]
     # Names of teachers are all different; a first row that repeats itself is a row of (undeclared) votes.
     distinct = len(set(first)) == len(first)
-    header = (not any(known) and distinct) or (_is_range(first) and not all(known))
-    return _batches_of_csv(path, len(first), before + header, pa.string())
+    header = (not any(known) and distinct) or (is_range(first) and not all(known))
+    return _batches_of_csv(path, len(first), top.before + header, pa.string())
 
 
 def _batches_of_csv(path: Path, width: int, skip: int, cell: Any) -> Iterator[Any]:
@@ -233,46 +201,14 @@ def _rows_after(path: Path, skip: int) -> bool:
         return any(line.strip() for number, line in enumerate(lines) if number >= skip)
 
 
-def _first_lines(path: Path) -> tuple[list[str], list[str], int]:
-    """Return the first two lines of a CSV file that hold anything, and how many lines stand before them."""
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        rows = csv.reader(lines)
-        first = next((row for row in rows if row), [])
-        before = rows.line_num - 1
-        second = next((row for row in rows if row), [])
-    if not first:
-        raise _no_rows(path)
-    if len(first) == 1 and any(mark in first[0] for mark in ";\t"):
-        raise InvalidData(f"The cells of {path} are not separated by commas; write it again with commas.")
-    if len(first) > 1 and first[0] == "" and "" not in first[1:]:
-        raise InvalidData(
-            f"The first column of {path} has no name, so it seems to be a row number; write the file without it "
-            "(in pandas: to_csv(..., index=False))."
-        )
-    return first, second, before
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_range(cells: list[str]) -> bool:
-    """Say whether a line counts 0, 1, 2, ..., as column names written by pandas do."""
-    return len(cells) > 1 and [cell.strip() for cell in cells] == [str(i) for i in range(len(cells))]
-
-
 def _total(cells: list[str]) -> float:
-    return sum(float(cell) for cell in cells if _is_number(cell))
+    return sum(float(cell) for cell in cells if is_number(cell))
 
 
 def _cells_of_parquet(path: Path) -> Iterator[Any]:
     # A plain generator, so that the file is closed when the last batch has been taken.
     with pa.parquet.ParquetFile(path) as opened:
-        names = [name for name in opened.schema_arrow.names if not name.startswith("__index_level_")]
+        names = drop_index(opened.schema_arrow.names)
         if len(set(names)) < len(names):
             raise InvalidData(f"{path} has two columns of one name; give every column its own.")
         rows = max(1, CELLS_AT_ONCE // max(1, len(names)))

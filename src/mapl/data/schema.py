@@ -1,0 +1,188 @@
+"""What the columns of a table are: declared by hand or drafted from public rows, never read off private ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from mapl.data.cells import texts
+from mapl.data.column import Column, drafted, drafted_from_matrix
+from mapl.data.rows import Rows, checked, column, is_matrix, names, without
+from mapl.errors import InvalidData, InvalidParameter
+
+__all__ = ["Column", "Schema", "classes_of", "draft"]
+
+VERSION = 1
+MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns that both public and private rows have, the label's name and classes, and the privacy unit."""
+
+    columns: tuple[Column, ...]
+    label: str | None = None
+    classes: tuple[str, ...] = ()
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise InvalidParameter("The schema has no columns; declare at least one that learners may use.")
+        if len(set(self.names)) < len(self.names):
+            raise InvalidParameter("The schema has two columns of one name; give every column its own.")
+        for role, name in (("label", self.label), ("unit", self.unit)):
+            if name is not None and name in self.names:
+                raise InvalidParameter(
+                    f"{name!r} is declared as the {role} and as a column to learn from; remove it from the "
+                    f"schema's columns, or draft the schema again with --{role} {name}."
+                )
+        if self.label is not None and self.label == self.unit:
+            raise InvalidParameter(f"{self.label!r} is declared as the label and as the unit; they must differ.")
+        if self.classes and (len(self.classes) < 2 or len(set(self.classes)) < len(self.classes)):
+            raise InvalidParameter("The schema's classes must be at least two different names, or none.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns that learners may use."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def asides(self) -> tuple[str, ...]:
+        """The columns that a table may have besides: its label and its unit."""
+        return tuple(name for name in (self.label, self.unit) if name is not None)
+
+    @property
+    def for_matrices(self) -> bool:
+        """Whether the columns are those of a matrix: numbers without names, or one image."""
+        return self.names == tuple(f"x{j}" for j in range(len(self.columns))) or (
+            len(self.columns) == 1 and self.columns[0].kind == "image"
+        )
+
+    def checked_against(self, rows: Rows, what: str) -> None:
+        """Refuse rows whose columns differ from the schema's; the label and the unit may be there or not."""
+        if not is_matrix(rows):
+            self.check_names(names(rows) or (), what)
+            return
+        expected = sum(column.width for column in self.columns)
+        if not self.for_matrices:
+            raise InvalidData(
+                f"The {what} are a matrix and the schema names its columns; give them as a DataFrame or a pyarrow "
+                "Table with these names, or give the public rows as a matrix too."
+            )
+        if rows.shape[1] != expected:
+            raise InvalidData(
+                f"The {what} have {rows.shape[1]} columns and the schema declares {expected}; public and private "
+                "rows must have the same columns."
+            )
+
+    def check_names(self, found: Sequence[str], what: str) -> None:
+        """Refuse column names that are not the schema's.
+
+        Names are quoted only where they are a header beyond doubt: the first line of a file without a header is
+        a row, and may be private.
+        """
+        missing = [name for name in self.names if name not in found]
+        surplus = [name for name in found if name not in (*self.names, *self.asides)]
+        if len(missing) * 2 > len(self.names):
+            raise InvalidData(
+                f"The {what} have few or none of the schema's columns ({_some(self.names)}); name the columns in "
+                "the first line as the schema does, or draft a schema from public rows with these columns."
+            )
+        if missing:
+            raise InvalidData(
+                f"The {what} lack {_some(missing)}, which the schema declares; public and private rows must have "
+                "the same columns. Add what is missing, or draft the schema again from public rows without it."
+            )
+        if surplus:
+            raise InvalidData(
+                f"The {what} have {_some(surplus)}, which the schema does not declare; public and private rows "
+                "must have the same columns. Remove it; or, if it is the label or says whose a row is, name it "
+                "with --label or --unit."
+            )
+
+    def to_json(self) -> str:
+        """Write the schema as JSON that people can read and change."""
+        head = {
+            "mapl_schema": VERSION,
+            "label": self.label,
+            "classes": list(self.classes),
+            "unit": self.unit,
+        }
+        start = json.dumps(head, indent=2, ensure_ascii=False)[:-2]
+        lines = [
+            json.dumps(column.to_dict(), ensure_ascii=False, allow_nan=False) for column in self.columns
+        ]  # one line per column
+        return start + ',\n  "columns": [\n    ' + ",\n    ".join(lines) + "\n  ]\n}"
+
+    @classmethod
+    def from_json(cls, text: str, source: str = "The schema") -> Schema:
+        """Read a schema from JSON.
+
+        Parameters
+        ----------
+        source
+            Where the text comes from, for messages.
+        """
+        try:
+            plain = json.loads(text)
+            if plain["mapl_schema"] != VERSION:
+                raise InvalidData(
+                    f"{source} is of version {plain['mapl_schema']!r}; this mapl reads version {VERSION}. Draft it "
+                    "again with mapl schema."
+                )
+            columns = tuple(Column.from_dict(dict(column)) for column in plain["columns"])
+            return cls(columns, plain.get("label"), tuple(map(str, plain.get("classes") or ())), plain.get("unit"))
+        except (InvalidData, InvalidParameter):
+            raise
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise InvalidData(
+                f"{source} is not a schema as mapl writes it; draft one from public rows with mapl schema and "
+                "change that."
+            ) from None
+
+    @classmethod
+    def read(cls, path: Path) -> Schema:
+        """Read a schema file."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as failure:
+            raise InvalidData(f"{path} cannot be read ({failure.strerror}); check the path.") from None
+        except UnicodeDecodeError:
+            raise InvalidData(f"{path} is not text in UTF-8; give a schema as mapl writes it.") from None
+        return cls.from_json(text, str(path))
+
+
+def draft(rows: Rows, *, label: str | None = None, classes: Sequence[str] = (), unit: str | None = None) -> Schema:
+    """Draft a schema from PUBLIC rows: what each column seems to be, with its public statistics.
+
+    Text with at most 100 different values is a category, longer or more varied text is text; equally long lists
+    of numbers are images. The label's and the unit's columns are left out where they are there.
+    """
+    rows = checked(rows, "public rows")
+    if is_matrix(rows):
+        return Schema(drafted_from_matrix(rows), label, tuple(classes), unit)
+    features = without(rows, [name for name in (label, unit) if name is not None])
+    columns = tuple(drafted(name, column(features, name)) for name in names(features) or ())
+    return Schema(columns, label, tuple(classes), unit)
+
+
+def classes_of(rows: Rows, label: str) -> tuple[str, ...]:
+    """Return the classes that occur in the label column of PUBLIC rows, in order."""
+    found = pc.unique(texts(column(rows, label))).drop_null().to_pylist()
+    if not 2 <= len(found) <= MOST_CLASSES:
+        raise InvalidData(
+            f"The public column {label!r} has {len(found)} different values; expected 2 to {MOST_CLASSES} classes. "
+            "Name another column with --label, or declare the classes with --classes."
+        )
+    whole = all(name.removeprefix("-").isdecimal() for name in found)
+    return tuple(sorted(found, key=int) if whole else sorted(found))
+
+
+def _some(listed: Sequence[str], most: int = 8) -> str:
+    """Quote some names, and say how many more there are."""
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ("columns " if len(listed) > 1 else "column ") + ", ".join(map(repr, listed[:most])) + more

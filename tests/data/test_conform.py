@@ -1,0 +1,106 @@
+"""Rows in the declared form: decided by the schema, cell by cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from mapl.data.conform import conformed
+from mapl.data.schema import Column, Schema
+from mapl.errors import InvalidData
+
+SCHEMA = Schema(
+    (
+        Column("age", "number"),
+        Column("town", "category", ("Ulm", "Bonn")),
+        Column("note", "text"),
+        Column("day", "date"),
+        Column("eyes", "image", width=2),
+    ),
+    label="y",
+)
+ROWS = pa.table(
+    {
+        "y": ["no", "yes", "no"],
+        "note": pa.array([None, "x", ""], pa.string()),
+        "day": pa.array([0, 1, None], pa.date32()),
+        "town": pa.array(["Bonn ", "Paris", None]),
+        "eyes": pa.array([[1, 2], [3, 4], None], pa.list_(pa.int32())),
+        "age": pa.array(["31", " 4.5", "NA"]),
+    }
+)
+
+
+def test_a_table_is_cast_to_the_declared_kinds() -> None:
+    table = conformed(ROWS, SCHEMA, "private rows")
+    assert table.column_names == ["age", "town", "note", "day", "eyes"]
+    assert np.array_equal(table["age"].to_numpy(), [31, 4.5, np.nan], equal_nan=True)
+    assert table["town"].type == pa.dictionary(pa.int8(), pa.string())
+    assert table["town"].chunk(0).dictionary.to_pylist() == ["Ulm", "Bonn"]
+    assert table["town"].to_pylist() == ["Bonn", None, None]
+    assert table["note"].to_pylist() == ["", "x", ""]
+    assert table["day"].type == pa.timestamp("us")
+    assert table["eyes"].type == pa.list_(pa.int32(), 2)
+
+
+def test_what_has_the_declared_form_is_not_copied() -> None:
+    once = conformed(pa.concat_tables([ROWS, ROWS]), SCHEMA, "private rows")
+    twice = conformed(once, SCHEMA, "private rows")
+    for name in SCHEMA.names:
+        assert once[name].num_chunks == 1
+        first, second = (t[name].chunk(0).buffers()[-1].address for t in (once, twice))
+        assert first == second
+    # Integers and short floats stay what they are, which is half the memory and more.
+    small = pa.table({"a": pa.array([1, None], pa.uint8()), "b": pa.array([1.5, 2], pa.float32())})
+    numbers = Schema((Column("a", "number"), Column("b", "number")))
+    assert conformed(small, numbers, "rows").schema.types == [pa.uint8(), pa.float32()]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "kind"),
+    [
+        ("age", ["1", "8675309 years", "3"], "number"),
+        ("age", [[1], [2], [8675309]], "number"),
+        ("town", [[1], [2], [8675309]], "category"),
+        ("day", ["8675309-01-01x", "", ""], "date"),
+        ("eyes", [[1, 2], [3, 4], [8675309]], "image"),
+        ("eyes", ["8675309", "1", "2"], "image"),
+    ],
+)
+@pytest.mark.parametrize("frame", [False, True])
+def test_cells_of_another_kind_are_refused_by_column(name: str, cells: Any, kind: str, frame: bool) -> None:
+    place = ROWS.column_names.index(name)
+    rows = ROWS.set_column(place, name, pa.array(cells))
+    with pytest.raises(InvalidData, match=rf"Column '{name}' of the private rows .* kind '{kind}'") as refusal:
+        conformed(pl.DataFrame(rows) if frame else rows, SCHEMA, "private rows")
+    assert "8675309" not in str(refusal.value)
+
+
+def test_levels_of_a_frame_are_the_declared_ones() -> None:
+    """Levels that pandas collects from all private rows would tell every teacher about them."""
+    schema = Schema((Column("age", "number"), Column("town", "category", ("Ulm", "Bonn"))))
+    frame = pd.DataFrame({"town": pd.Categorical(["Bonn", "secret", "Ulm"]), "age": [1, 2, 3]}, index=[5, 6, 7])
+    known = conformed(frame, schema, "private rows")
+    assert list(known.columns) == ["age", "town"]
+    assert known["town"].cat.categories.tolist() == ["Ulm", "Bonn"]
+    assert known["town"].cat.codes.tolist() == [1, -1, 0]
+    assert known.index.tolist() == [5, 6, 7]
+    assert frame["town"].cat.categories.tolist() == ["Bonn", "Ulm", "secret"]  # the user's own stays
+    polars = conformed(pl.DataFrame(frame), schema, "private rows")
+    assert polars["town"].dtype == pl.Enum(["Ulm", "Bonn"])
+    assert polars["town"].to_list() == ["Bonn", None, "Ulm"]
+    numbers = Schema((Column("age", "number"), Column("town", "text")))
+    assert "category" not in map(str, conformed(frame, numbers, "private rows").dtypes)
+
+
+def test_other_frames_and_matrices_stay_what_they_are() -> None:
+    schema = Schema((Column("age", "number"), Column("town", "category", ("Ulm", "Bonn"))))
+    frame = pd.DataFrame({"age": [1, 2], "town": ["Ulm", "Paris"]})
+    assert conformed(frame, schema, "rows").equals(frame)
+    matrix = np.zeros((2, 2))
+    assert conformed(matrix, Schema((Column("x0", "number"), Column("x1", "number"))), "rows") is matrix
