@@ -1,1 +1,9 @@
-"""A finished run as one page that a privacy officer can read."""
+"""One self-contained page about a run, readable by a privacy officer."""
+
+from mapl.report.coverage import Coverage
+from mapl.report.evaluation import Evaluation
+from mapl.report.page import render, write_report
+from mapl.report.report import Report
+from mapl.report.risk import Risk
+
+__all__ = ["Coverage", "Evaluation", "Report", "Risk", "render", "write_report"]

@@ -1,0 +1,105 @@
+"""How often the released model is right on public rows whose truth is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.errors import InvalidData
+
+Z95 = 1.959963984540054
+
+Codes = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassScore:
+    """One class of the test set: how many rows it has, how many were found, how often it was predicted."""
+
+    name: str
+    rows: int
+    found: int
+    predicted: int
+
+    @property
+    def recall(self) -> float | None:
+        """The share of this class's rows that were found, or None without rows."""
+        return self.found / self.rows if self.rows else None
+
+    @property
+    def precision(self) -> float | None:
+        """The share of this class's predictions that are right, or None without predictions."""
+        return self.found / self.predicted if self.predicted else None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Accuracy on a public labelled test set.
+
+    ``reference`` is the accuracy of a model without privacy. It is computed from private rows, so give it only
+    where these are made up or public themselves, as in a demonstration.
+    """
+
+    rows: int
+    right: int
+    per_class: tuple[ClassScore, ...]
+    label_accuracy: float | None = None
+    reference: float | None = None
+    reference_name: str = "the same learner on all rows together"
+
+    @classmethod
+    def of(
+        cls,
+        truth: Codes,
+        predicted: Codes,
+        *,
+        classes: Sequence[str],
+        label_accuracy: float | None = None,
+        reference: float | None = None,
+        reference_name: str = "the same learner on all rows together",
+    ) -> Self:
+        """Compare predicted with true class numbers.
+
+        Parameters
+        ----------
+        label_accuracy
+            Share of the released labels that are right, where the truth of the public questions is known.
+        """
+        if truth.shape != predicted.shape or truth.ndim != 1 or not len(truth):
+            raise InvalidData(
+                f"There are {predicted.shape} predictions and {truth.shape} true labels; expected one of each per "
+                "row, and at least one row."
+            )
+        return cls(
+            rows=len(truth),
+            right=int((truth == predicted).sum()),
+            per_class=tuple(
+                ClassScore(
+                    name,
+                    rows=int((truth == code).sum()),
+                    found=int(((truth == code) & (predicted == code)).sum()),
+                    predicted=int((predicted == code).sum()),
+                )
+                for code, name in enumerate(classes)
+            ),
+            label_accuracy=label_accuracy,
+            reference=reference,
+            reference_name=reference_name,
+        )
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.rows
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95% interval: where the accuracy on unlimited rows of this kind would lie."""
+        n, z = self.rows, Z95
+        middle = (self.right + z * z / 2) / (n + z * z)
+        reach = z / (n + z * z) * math.sqrt(self.right * (n - self.right) / n + z * z / 4)
+        return max(0.0, middle - reach), min(1.0, middle + reach)

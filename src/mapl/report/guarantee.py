@@ -1,0 +1,92 @@
+"""The promise of a run as a report shows it, and what it hides in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from mapl.errors import InvalidData
+from mapl.planning.plan import ROUNDING
+from mapl.release.statement import NOT_PRIVATE
+from mapl.report.risk import Risk
+from mapl.types import Budget
+
+KINDS = ("add-remove", "replace-one", "labels", "teacher")
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """How much was promised, planned and used, for which unit and which neighbouring data sets.
+
+    ``epsilon`` is the promise; ``used`` is the price of what was published, ``budget`` what was allowed. All of
+    them are at ``delta``. ``holds`` is False where nothing is promised at all.
+    """
+
+    holds: bool
+    epsilon: float
+    used: float
+    budget: float
+    delta: float
+    unit: str
+    adjacency: str
+    kind: str
+    words: str
+    noise: str
+    risk: Risk | None
+
+    @classmethod
+    def of(cls, statement: Mapping[str, Any], plan: Mapping[str, Any] | None) -> Self:
+        """Read the promise off a statement; whatever does not say that it is private is not."""
+        epsilon = number(statement, "guaranteed_epsilon")
+        delta = number(statement, "delta")
+        holds = statement.get("private") is True and math.isfinite(epsilon) and epsilon > 0 and 0 <= delta < 1
+        return cls(
+            holds=holds,
+            epsilon=epsilon,
+            used=number(statement, "epsilon"),
+            budget=number(statement, "budget_epsilon"),
+            delta=delta,
+            unit=str(statement.get("unit") or "not stated"),
+            adjacency=str(statement.get("adjacency") or "not stated"),
+            kind=_kind(statement, plan or {}),
+            words=str(statement.get("in_plain_words") or ""),
+            noise=str(statement.get("noise") or "not stated"),
+            risk=Risk.of(Budget(epsilon, delta)) if holds else None,
+        )
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing is promised, where that is so: in the statement's own words if they admit it."""
+        if self.words.startswith(NOT_PRIVATE):
+            reason = self.words.removeprefix(NOT_PRIVATE).lstrip(": ")
+            return reason[:1].upper() + reason[1:]
+        return "The statement promises no privacy. Use this result for tests only and do not publish it."
+
+    @property
+    def within_budget(self) -> bool:
+        # Stages are added up in floating point, whose last digit is no overspending.
+        return max(self.used, self.epsilon) <= self.budget * (1 + ROUNDING)
+
+
+def number(record: Mapping[str, Any], name: str) -> float:
+    """Read a number that JSON may have had to write as text, such as infinity."""
+    try:
+        return float(record[name])
+    except (KeyError, TypeError, ValueError):
+        raise InvalidData(f"The statement has no number {name!r}; give a statement.json that mapl wrote.") from None
+
+
+def _kind(statement: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    """Say which neighbouring relation is meant: by the plan's name for it, or else by the statement's words."""
+    if plan.get("adjacency") in KINDS:
+        return str(plan["adjacency"])
+    words = str(statement.get("adjacency", "")).lower()
+    said = {
+        "teacher's votes change": "teacher",
+        "added to the private table": "add-remove",
+        "are replaced by": "replace-one",
+        "not hidden": "labels",
+    }
+    return next((kind for phrase, kind in said.items() if phrase in words), "other")

@@ -1,0 +1,102 @@
+"""The report as one HTML page that needs nothing but itself."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+
+from mapl.errors import InvalidParameter
+from mapl.release.write_once import write_once
+from mapl.report import figures, plots
+from mapl.report.coverage import Tally
+from mapl.report.report import Report
+
+PLAN_DIGEST = """\
+python -c "from mapl.planning.plan import Plan; print(Plan.from_json(open('plan.json').read()).digest)\""""
+LEDGER_HEAD = """\
+python -c "import json; from mapl.release.chain import check_export; \
+print(check_export(map(json.loads, open('ledger.jsonl'))))\""""
+
+
+def render(report: Report) -> str:
+    """Return the page; the same report gives the same text. Everything from outside is escaped."""
+    return _template().render(report=report, commands=_commands(report)).lstrip()
+
+
+def write_report(path: Path, report: Report) -> None:
+    """Write the page as a new file; one that is there already stays as it is."""
+    try:
+        write_once(path, render(report).encode(), same_is_fine=True)
+    except FileExistsError:
+        raise InvalidParameter(f"{path} exists and holds something else; choose another file.") from None
+    except OSError as failure:
+        raise InvalidParameter(f"{path} cannot be written ({failure.strerror}); choose another file.") from None
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "at_most": figures.at_most,
+        "count": figures.count,
+        "one_in": figures.one_in,
+        "rate": figures.rate,
+        "setting": figures.setting,
+        "share": figures.share,
+        "share_at_most": figures.share_at_most,
+        "tiny": figures.tiny,
+    }
+    environment.globals |= {
+        "attack_curve": plots.attack_curve,
+        "bar": plots.bar,
+        "budget_gauge": plots.budget_gauge,
+        "parts": _parts,
+        "stacked_bar": plots.stacked_bar,
+    }
+    return environment.get_template("page.html")
+
+
+def _parts(tally: Tally) -> list[plots.Part]:
+    """Split the questions of a tally into what became of them."""
+    whole = max(1, tally.questions)
+    return [
+        plots.Part("answered", tally.answered / whole, "answered"),
+        plots.Part("answered by the second stage", tally.fallback / whole, "fallback"),
+        plots.Part("abstained", tally.abstained / whole, "abstained"),
+        plots.Part("not asked", tally.not_asked / whole, "unasked"),
+    ]
+
+
+def _commands(report: Report) -> list[tuple[str, str]]:
+    """List what a reader can compute anew, and the command for it."""
+    commands = []
+    if report.trail.plan_digest:
+        commands.append(("the digest of the plan", PLAN_DIGEST))
+    if report.trail.ledger_head:
+        commands.append(("the chain of the ledger and its head", LEDGER_HEAD))
+    if report.guarantee.holds and report.method.can_be_audited:
+        epsilon = next(
+            (
+                stage.planned_epsilon
+                for stage in report.method.stages
+                if stage.mechanism == report.method.mechanism and stage.planned_epsilon
+            ),
+            report.guarantee.budget,
+        )
+        commands.append(
+            (
+                "what an adversary who knows all but the coins finds out when one teacher changes its votes",
+                f"mapl audit --mechanism {report.method.mechanism} --epsilon {epsilon:g} "
+                f"--delta {report.guarantee.delta:g} --classes {len(report.method.classes)}",
+            )
+        )
+    return commands

@@ -1,0 +1,185 @@
+"""A run as a value: everything that its report shows, gathered from public files and checked to fit together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import pyarrow as pa
+
+from mapl.data.classes import Classes
+from mapl.errors import InvalidData
+from mapl.mechanisms import REGISTRY
+from mapl.report.assumptions import Assumptions
+from mapl.report.coverage import Coverage
+from mapl.report.evaluation import Evaluation
+from mapl.report.guarantee import Guarantee, number
+from mapl.report.trail import Trail
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StageRow:
+    """One stage of a run: what was allowed for it and, where the statement says so, what it costs at most."""
+
+    name: str
+    mechanism: str
+    planned_epsilon: float | None
+    epsilon: float | None
+    delta: float
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How the labels came about; ``why`` is empty where nothing was planned."""
+
+    mechanism: str
+    summary: str
+    parameters: tuple[tuple[str, Any], ...]
+    settings: tuple[tuple[str, Any], ...]
+    teachers: int
+    classes: tuple[str, ...]
+    sharded_by_mapl: bool
+    learner: str | None
+    student: str | None
+    stages: tuple[StageRow, ...]
+    why: str
+
+    @property
+    def can_be_audited(self) -> bool:
+        known = REGISTRY.get(self.mechanism)
+        return known is not None and known.kind != "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that the page shows about one run. All of it is public."""
+
+    guarantee: Guarantee
+    coverage: Coverage
+    evaluation: Evaluation | None
+    method: Method
+    assumptions: Assumptions
+    trail: Trail
+
+    @classmethod
+    def of(
+        cls,
+        statement: Record,
+        *,
+        plan: Record | None,
+        labels: pa.Table,
+        classes: Classes | Sequence[str],
+        groups: Sequence[str] = (),
+        evaluation: Evaluation | None = None,
+        settings: Record | None = None,
+        ledger: Sequence[Record] | None = None,
+    ) -> Self:
+        """Gather the report of a run from its public files.
+
+        Parameters
+        ----------
+        labels
+            The released labels: columns question, label and status, and the public columns to group by.
+        groups
+            Names of public columns, beside the labels, whose values are compared in coverage.
+        settings
+            Public settings to list; ``learner`` and ``student`` are named in the text too.
+        ledger
+            The exported public chain of the ledger, oldest entry first.
+
+        Raises
+        ------
+        InvalidData
+            If the files belong to different runs.
+        LedgerTampered
+            If the chain of the ledger is broken.
+        """
+        declared = classes if isinstance(classes, Classes) else Classes(tuple(map(str, classes)))
+        coverage = Coverage.of(labels, declared, groups)
+        _refuse_other_run(statement, coverage)
+        return cls(
+            guarantee=Guarantee.of(statement, plan),
+            coverage=coverage,
+            evaluation=evaluation,
+            method=_method(statement, plan, declared, dict(settings or {})),
+            assumptions=Assumptions.of(statement.get("assumptions") or ()),
+            trail=Trail.of(statement, plan, ledger),
+        )
+
+
+def _refuse_other_run(statement: Record, coverage: Coverage) -> None:
+    """Refuse labels that are not those of the statement: the promise beside them would be another run's."""
+    counted = {
+        "answered": coverage.overall.labelled,
+        "abstained": coverage.overall.abstained,
+    }
+    for name, found in counted.items():
+        if statement.get(name, found) != found:
+            raise InvalidData(
+                f"The statement says {name}: {statement[name]}, and the labels file has {found}; "
+                "give the statement and the labels of the same run."
+            )
+
+
+def _method(statement: Record, plan: Record | None, classes: Classes, settings: dict[str, Any]) -> Method:
+    name = str(statement.get("mechanism", "not stated"))
+    known = REGISTRY.get(name)
+    learner, student = settings.pop("learner", None), settings.pop("student", None)
+    return Method(
+        mechanism=name,
+        summary=known.summary if known else "",
+        parameters=_sorted_items(statement.get("parameters")),
+        settings=tuple((key, value) for key, value in settings.items() if value is not None),
+        teachers=int(number(statement, "teachers")),
+        classes=classes.names,
+        sharded_by_mapl=plan is not None,
+        learner=None if learner is None else str(learner),
+        student=None if student is None else str(student),
+        stages=_stages(statement, plan),
+        why=str((plan or {}).get("why") or ""),
+    )
+
+
+def _stages(statement: Record, plan: Record | None) -> tuple[StageRow, ...]:
+    """Lay the plan's stages beside the statement's; a run without a plan is one stage with all the budget."""
+    whole = {
+        "name": "labels",
+        "mechanism": statement.get("mechanism"),
+        "epsilon": statement["guaranteed_epsilon"],
+        "delta": statement["delta"],
+    }
+    spent = {str(stage.get("name")): stage for stage in statement.get("stages") or (whole,)}
+    planned = {str(stage.get("name")): stage for stage in (plan or {}).get("stages") or ()}
+    if not planned and len(spent) == 1:
+        planned = {name: {"budget": {"epsilon": statement["budget_epsilon"]}} for name in spent}
+    return tuple(
+        _stage(name, planned.get(name, {}), spent.get(name, {})) for name in dict.fromkeys((*planned, *spent))
+    )
+
+
+def _stage(name: str, planned: Record, spent: Record) -> StageRow:
+    allowed = planned.get("budget") or {}
+    return StageRow(
+        name=name,
+        mechanism=str(spent.get("mechanism") or planned.get("mechanism") or "not stated"),
+        planned_epsilon=_finite(allowed.get("epsilon")),
+        epsilon=_finite(spent.get("epsilon")),
+        delta=_finite(spent.get("delta", allowed.get("delta"))) or 0.0,
+    )
+
+
+def _finite(value: Any) -> float | None:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _sorted_items(record: Record | None) -> tuple[tuple[str, Any], ...]:
+    pairs: Iterable[tuple[str, Any]] = (record or {}).items()
+    return tuple(sorted((str(key), value) for key, value in pairs))
