@@ -28,7 +28,7 @@ KEYS = {
     *("mechanism", "epsilon", "budget_epsilon", "delta", "adjacency", "unit", "queries", "answered", "abstained"),
     *("halted", "not_asked", "usage", "parameters", "label_accuracy", "required_distance_99", "out", "private"),
     *("why", "answered_share", "guaranteed_epsilon", "teachers", "classes", "planned_queries", "noise"),
-    *("assumptions", "in_plain_words", "mapl_version", "schema"),
+    *("assumptions", "in_plain_words", "stages", "plan_digest", "ledger_head", "mapl_version", "schema"),
 }
 
 

@@ -31,6 +31,7 @@ class EveryThird:
     with_fallback: bool = False
     cost: float = 1.0
     name: ClassVar[str] = "ladder"
+    parameters: ClassVar[dict[str, Any]] = {}
 
     def start(self, coins: Coins) -> State:
         return State(secret=Secret(12345))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from mapl import __version__
-from mapl.cli import aggregate, audit, demo, mechanisms, schema
+from mapl.cli import aggregate, audit, demo, learn, learners, mechanisms, predict, report, schema
 from mapl.cli.console import Verbs
 
 app = typer.Typer(
@@ -33,7 +33,11 @@ def mapl(
 app.command()(aggregate.aggregate)
 app.command()(audit.audit)
 app.command()(demo.demo)
+app.command()(learn.learn)
+app.command()(learners.learners)
 app.command()(mechanisms.mechanisms)
+app.command()(predict.predict)
+app.command()(report.report)
 app.command()(schema.schema)
 
 

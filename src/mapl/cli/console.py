@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
 from mapl.errors import BudgetExhausted, MaplError
@@ -79,3 +79,19 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
     with Progress(console=err, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.update(task, completed=done)
+
+
+def progress_of(*, quiet: bool) -> Callable[[str, int], AbstractContextManager[Callable[[int], None] | None]]:
+    """Return what shows work of named steps with the time left, on a terminal, unless it is to be quiet."""
+
+    @contextmanager
+    def shown(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+        if quiet or not err.is_terminal:
+            yield None
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=err, transient=True) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda done: bar.update(task, completed=done)
+
+    return shown

@@ -14,6 +14,10 @@ from mapl.types import Tallies
 
 DEFAULT = "0.95:0.6,0.75:0.25,0.55:0.15"
 
+SPREAD = 3.0
+"""How alike questions are: the two parameters of the Beta law in `agreement_from` add up to this."""
+GROUPS, FINE = 6, 200
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
@@ -72,3 +76,34 @@ class Agreement:
     def weights(self) -> NDArray[np.float64]:
         """Return how often each group occurs."""
         return np.array([weight for _, weight in self.groups])
+
+
+def agreement_from(rate: float) -> Agreement:
+    """Return the agreement to expect of teachers whose mean error rate is known: a small public model.
+
+    The share of teachers that are right varies over the questions like a Beta law with mean 1 - rate whose two
+    parameters add up to SPREAD, and the winner has the larger of that share and the rest. SPREAD was set once, on
+    two public sets of real votes (250 teachers each, on the census data "adult" and on MNIST): 3 makes the larger
+    of the two mean distances between modelled and real shares smallest, about 0.06. Real teachers on adult agree
+    more than the model says, those on MNIST less. It is a rule for planning; no guarantee rests on it.
+
+    Examples
+    --------
+    >>> str(agreement_from(0.0))
+    '1:1'
+    >>> round(sum(share * weight for share, weight in agreement_from(0.1).groups), 2)
+    0.91
+    """
+    from scipy.special import betaincinv
+
+    if not 0 <= rate <= 1:
+        raise InvalidParameter(f"The error rate is {rate}; it must lie in [0, 1].")
+    # Teachers that are wrong more often than not still do not agree on what is wrong.
+    wrong = min(rate, 0.5)
+    if wrong == 0:
+        return Agreement(((1.0, 1.0),))
+    quantiles = (np.arange(GROUPS * FINE) + 0.5) / (GROUPS * FINE)
+    right = betaincinv(SPREAD * (1 - wrong), SPREAD * wrong, quantiles)
+    sorted_shares = np.sort(np.maximum(right, 1 - right)).reshape(GROUPS, FINE)
+    shares, counts = np.unique(np.round(sorted_shares.mean(axis=1), 3), return_counts=True)
+    return Agreement(tuple((float(s), int(c) / GROUPS) for s, c in zip(shares, counts, strict=True))[::-1])

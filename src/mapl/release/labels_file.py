@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from numpy.typing import NDArray
 
-from mapl.errors import InvalidData, InvalidParameter
 from mapl.data.classes import UNKNOWN, Classes
+from mapl.errors import InvalidData, InvalidParameter
 from mapl.release.loop import Released
 from mapl.release.statement import NOT_PRIVATE, Statement
 from mapl.release.votes_file import read_codes
+from mapl.release.write_once import write_once
 from mapl.types import ABSTAIN, Labels
 
 STATUSES = ("answered", "fallback", "abstained", "not asked")
@@ -72,7 +73,7 @@ class ReleaseFolder:
         table = labels_table(statement, released, classes)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            _write_once(self.statement, statement.to_json().encode() + b"\n")
+            write_once(self.statement, statement.to_json().encode() + b"\n")
         except FileExistsError:
             raise InvalidParameter(
                 f"{self.path} was used by another run meanwhile; nothing was released. Choose another --out."
@@ -85,7 +86,7 @@ class ReleaseFolder:
         try:
             sink = pa.BufferOutputStream()
             pa.parquet.write_table(table, sink)
-            _write_once(self.labels, sink.getvalue().to_pybytes())
+            write_once(self.labels, sink.getvalue().to_pybytes())
         except OSError as failure:
             raise InvalidParameter(
                 f"{self.labels} cannot be written ({failure.strerror}). The statement was written before, so count "
@@ -93,15 +94,31 @@ class ReleaseFolder:
             ) from None
 
 
-def labels_table(statement: Statement, released: Released, classes: Classes) -> pa.Table:
-    """Lay out one row per question: its number, its label or null, and what became of it."""
-    n, taken = released.n_questions, len(released.labels)
+def labels_table(
+    statement: Statement,
+    released: Released,
+    classes: Classes,
+    *,
+    asked: NDArray[np.int64] | None = None,
+    n_questions: int | None = None,
+) -> pa.Table:
+    """Lay out one row per question: its number, its label or null, and what became of it.
+
+    Parameters
+    ----------
+    asked
+        The numbers of the questions in the order they were asked; without it they were asked as they are numbered.
+    n_questions
+        How many questions there are, where fewer were to be asked.
+    """
+    n, taken = released.n_questions if n_questions is None else n_questions, len(released.labels)
+    where = np.arange(taken) if asked is None else asked[:taken]
     codes = np.full(n, ABSTAIN, dtype=np.int32)
-    codes[:taken] = released.labels
+    codes[where] = released.labels
     status = np.full(n, STATUSES.index("not asked"), dtype=np.int8)
-    status[:taken] = np.where(released.labels == ABSTAIN, STATUSES.index("abstained"), STATUSES.index("answered"))
+    status[where] = np.where(released.labels == ABSTAIN, STATUSES.index("abstained"), STATUSES.index("answered"))
     if released.fallback is not None:
-        status[:taken][released.fallback & (released.labels != ABSTAIN)] = STATUSES.index("fallback")
+        status[where[released.fallback & (released.labels != ABSTAIN)]] = STATUSES.index("fallback")
     unlabelled = codes == ABSTAIN
     if classes.declared:
         names = pa.array(classes.names, pa.string())
@@ -127,31 +144,3 @@ def label_accuracy(released: Released, truth: Labels | None) -> float | None:
     if not given.any():
         return None
     return float((released.labels[given] == truth[: len(given)][given]).mean())
-
-
-def _write_once(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all, and never over another one."""
-    handle, name = tempfile.mkstemp(prefix=".mapl-", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files that only their owner may read; what is released may be read like any other file.
-        temporary.chmod(0o644)
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without hard links
-            if path.exists():
-                raise FileExistsError(path) from None
-            temporary.rename(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -11,7 +11,13 @@ import numpy as np
 from mapl.errors import GuaranteeBroken, InvalidParameter, MaplError
 from mapl.mechanisms import AnyMechanism, Task, entry, make
 from mapl.noise import Coins
-from mapl.types import ABSTAIN, ADJACENCY, UNIT, Budget, Flags, Labels, State, Tallies
+from mapl.release.chain import ANSWERS, HALTED, START, Answers, Entry
+from mapl.release.ledger import Ledger, MemoryLedger, Progress, begin
+from mapl.release.limits import Limit, Limits
+from mapl.types import ABSTAIN, ADJACENCY, UNIT, Budget, Flags, Labels, Outcome, State, Tallies, positive_integer
+
+BLOCK_ROWS = 1 << 14
+"""Questions per block: few enough to stay in the processor's cache."""
 
 ALMOST_SURE = 0.99
 USEFUL = 0.5
@@ -61,47 +67,107 @@ def aggregate(
     mechanism: AnyMechanism,
     coins: Coins,
     *,
+    ledger: Ledger | None = None,
+    stage: str = "labels",
     on_progress: Callable[[int], None] | None = None,
+    block_rows: int = BLOCK_ROWS,
 ) -> Released:
     """Release the questions block by block until all are taken or the mechanism halts.
 
+    A block is decided in memory, recorded in one durable step, and only then made public. With a ledger that holds
+    part of the run already, its answers are returned as they were published and no question is asked twice.
+
     Parameters
     ----------
+    ledger
+        Where spend, state and answers are recorded, opened with the run's plan; without one, in memory.
+    stage
+        The stage of the plan that this release is.
     on_progress
         Called after every block with the number of questions taken so far, which is public.
+    block_rows
+        How many questions are decided and recorded at once.
     """
-    if getattr(mechanism, "n_classes", tallies.n_classes) != tallies.n_classes:
-        raise GuaranteeBroken(
-            f"{mechanism.name} was priced for {getattr(mechanism, 'n_classes', None)} classes and the votes have "
-            f"{tallies.n_classes}; calibrate it for this task."
-        )
-    labels = np.empty(len(tallies), dtype=np.int32)
-    fallback: Flags | None = None
-    taken = 0
-    state = mechanism.start(coins)
-    for block in tallies.blocks():
+    positive_integer(block_rows=block_rows)
+    _priced_for(mechanism, tallies.n_classes)
+    record = _in_memory(stage, Limit.of(mechanism.parameters, len(tallies))) if ledger is None else ledger
+    started = _begin(record, mechanism, coins, stage, tallies.n_teachers, tallies.n_classes, len(tallies))
+    state, taken = started.state, len(started.labels)
+    for block in Tallies(tallies.counts[taken:]).blocks(block_rows):
         if state.halted:
             break
-        outcome = mechanism.release(state, block, coins)
-        state = outcome.state
-        place = slice(taken, taken + len(outcome.labels))
-        labels[place] = outcome.labels
-        if outcome.fallback is not None:
-            if fallback is None:
-                fallback = np.zeros(len(tallies), dtype=np.bool_)
-            fallback[place] = outcome.fallback
-        taken = place.stop
+        outcome = step(record, mechanism, state, block, coins, stage=stage)
+        state, taken = outcome.state, taken + len(outcome.labels)
         if on_progress is not None:
             on_progress(taken)
         if len(outcome.labels) < len(block):
             break
+    recorded = record.progress(stage)
     # The secret of a run stays behind: what is returned here is public.
-    return Released(
-        labels[:taken],
-        None if fallback is None else fallback[:taken],
-        replace(state, secret=None),
-        len(tallies),
+    return Released(recorded.labels, recorded.fallback, replace(recorded.state, secret=None), len(tallies))
+
+
+def begin_stage(
+    ledger: Ledger, mechanism: AnyMechanism, coins: Coins, task: Task, *, stage: str = "labels"
+) -> Progress:
+    """Begin a stage whose questions are yet to come, or find out where it stands; its secret is recorded first."""
+    return _begin(ledger, mechanism, coins, stage, task.n_teachers, task.n_classes, task.n_queries)
+
+
+def step(
+    ledger: Ledger, mechanism: AnyMechanism, state: State, block: Tallies, coins: Coins, *, stage: str = "labels"
+) -> Outcome:
+    """Decide one block and record it; its labels are public on return, its state is for the next step only."""
+    _priced_for(mechanism, block.n_classes)
+    outcome = mechanism.release(state, block, coins)
+    ended = outcome.state.halted or len(outcome.labels) < len(block)
+    ledger.append(
+        Entry(
+            HALTED if ended else ANSWERS,
+            stage,
+            answered=outcome.state.answered - state.answered,
+            abstained=outcome.state.abstained - state.abstained,
+        ),
+        secret=outcome.state.secret,
+        answers=Answers.of(outcome, len(block), block.n_classes),
     )
+    return outcome
+
+
+def _begin(
+    ledger: Ledger,
+    mechanism: AnyMechanism,
+    coins: Coins,
+    stage: str,
+    n_teachers: int,
+    n_classes: int,
+    n_questions: int,
+) -> Progress:
+    # These public facts have to stay the same when a run goes on.
+    payload = {
+        "mechanism": mechanism.name,
+        "parameters": dict(mechanism.parameters),
+        "teachers": n_teachers,
+        "classes": n_classes,
+        "questions": n_questions,
+        "private": coins.private,
+    }
+    limit = Limit.of(mechanism.parameters, n_questions)
+    return begin(ledger, Entry(START, stage, payload=payload, limit=limit), lambda: mechanism.start(coins))
+
+
+def _in_memory(stage: str, limit: Limit) -> Ledger:
+    ledger = MemoryLedger()
+    ledger.open("a single release without a plan", Limits.of({stage: limit}))
+    return ledger
+
+
+def _priced_for(mechanism: AnyMechanism, n_classes: int) -> None:
+    if getattr(mechanism, "n_classes", n_classes) != n_classes:
+        raise GuaranteeBroken(
+            f"{mechanism.name} was priced for {getattr(mechanism, 'n_classes', None)} classes and the votes have "
+            f"{n_classes}; calibrate it for this task."
+        )
 
 
 def admit(mechanism: AnyMechanism, task: Task) -> str | None:

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
 from mapl import __version__
 from mapl.mechanisms import AnyMechanism, Task
 from mapl.noise import Coins
+from mapl.planning.plan import plain
 from mapl.release.loop import Released, distance_needed
-from mapl.types import ADJACENCY, UNIT
+from mapl.release.promise import TEACHER_PROMISE, Promise
 
-SCHEMA = 1
+__all__ = ["NOT_PRIVATE", "TEACHER_PROMISE", "Promise", "StageSpend", "Statement", "statement_of", "to_json"]
+
+SCHEMA = 2
 LIMITS = ("max_abstentions", "max_answers", "max_queries", "n_queries")
 """Parameters that end a run."""
 
 NOT_PRIVATE = "NOT PRIVATE"
 
-ASSUMPTIONS = (
-    "Every person's records went to exactly one teacher: the teachers' training sets are disjoint shards, and "
-    "which shard a person belongs to does not depend on other people.",
-    "Nothing was fitted on pooled private rows: scaling, encoding, feature selection and tuning happened inside "
-    "each teacher's own shard, or on public data.",
-    "Every teacher voted exactly once on every question.",
-    "The votes file itself, and anything else computed from it, stays private.",
-    "The mechanism and its settings were chosen from public facts, not tuned on these votes.",
-    "Releasing the same votes again, or other votes of teachers trained on the same people, spends again: "
-    "the guaranteed epsilons and the deltas of all releases add up.",
-)
+
+@dataclass(frozen=True, slots=True)
+class StageSpend:
+    """What one stage of a run costs at most."""
+
+    name: str
+    mechanism: str
+    epsilon: float
+    delta: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ class Statement:
     """What may be printed about a run; every field is public.
 
     ``epsilon`` is what the published outcomes cost; ``guaranteed_epsilon`` is what the run could have cost at
-    most, fixed before the first question. Both are at ``delta``, for the named adjacency and unit.
+    most, fixed before the first question. Both are at ``delta``, for the named adjacency and unit, and are sums
+    over all ``stages``; mechanism, parameters and counts are those of the stage that released the labels.
     """
 
     mechanism: str
@@ -62,6 +66,9 @@ class Statement:
     private: bool
     assumptions: tuple[str, ...]
     in_plain_words: str
+    stages: tuple[StageSpend, ...]
+    plan_digest: str | None
+    ledger_head: str | None
     mapl_version: str
     schema: int
 
@@ -70,10 +77,35 @@ class Statement:
         return to_json(asdict(self), indent=2)
 
 
-def statement_of(mechanism: AnyMechanism, task: Task, released: Released, coins: Coins) -> Statement:
-    """Describe a run. Nothing is read but public facts and published outcomes."""
-    epsilon = mechanism.epsilon(released.state, task.budget.delta)
-    guaranteed = mechanism.epsilon(None, task.budget.delta)
+def statement_of(
+    mechanism: AnyMechanism,
+    task: Task,
+    released: Released,
+    coins: Coins,
+    *,
+    promise: Promise = TEACHER_PROMISE,
+    earlier: tuple[StageSpend, ...] = (),
+    stage: str = "labels",
+    plan_digest: str | None = None,
+    ledger_head: str | None = None,
+) -> Statement:
+    """Describe a run. Nothing is read but public facts and published outcomes.
+
+    Parameters
+    ----------
+    promise
+        The neighbouring data sets and the unit that are promised, and on which assumptions.
+    earlier
+        Stages of the same run that released something before the labels; their budgets come on top of the task's.
+    plan_digest, ledger_head
+        What ties the statement to the run's plan and to its record of spending.
+    """
+    own_epsilon = mechanism.epsilon(None, task.budget.delta)
+    stages = (*earlier, StageSpend(stage, mechanism.name, own_epsilon, task.budget.delta))
+    before = [spend.epsilon for spend in earlier]
+    epsilon = added([*before, mechanism.epsilon(released.state, task.budget.delta)])
+    guaranteed = added([*before, own_epsilon])
+    delta = added(spend.delta for spend in stages)
     private = coins.private and math.isfinite(guaranteed)
     parameters = dict(mechanism.parameters)
     return Statement(
@@ -81,10 +113,10 @@ def statement_of(mechanism: AnyMechanism, task: Task, released: Released, coins:
         parameters=parameters,
         epsilon=epsilon,
         guaranteed_epsilon=guaranteed,
-        budget_epsilon=task.budget.epsilon,
-        delta=task.budget.delta,
-        adjacency=ADJACENCY,
-        unit=UNIT,
+        budget_epsilon=added([*before, task.budget.epsilon]),
+        delta=delta,
+        adjacency=promise.adjacency,
+        unit=promise.unit,
         teachers=task.n_teachers,
         classes=task.n_classes,
         queries=released.n_questions,
@@ -102,28 +134,28 @@ def statement_of(mechanism: AnyMechanism, task: Task, released: Released, coins:
         required_distance_99=distance_needed(mechanism, task),
         noise=_noise(coins, guaranteed),
         private=private,
-        assumptions=ASSUMPTIONS,
-        in_plain_words=_in_plain_words(task, guaranteed, epsilon) if private else _warning(coins),
+        assumptions=promise.assumptions,
+        in_plain_words=_in_plain_words(promise, stages, delta, guaranteed, epsilon) if private else _warning(coins),
+        stages=stages,
+        plan_digest=plan_digest,
+        ledger_head=ledger_head,
         mapl_version=__version__,
         schema=SCHEMA,
     )
 
 
+def added(parts: Iterable[float]) -> float:
+    """Add costs up; where the sum is no floating-point number, the next larger one is said."""
+    given = list(parts)
+    total = math.fsum(given)
+    if math.isfinite(total) and Fraction(total) < sum(map(Fraction, given)):
+        return math.nextafter(total, math.inf)
+    return total
+
+
 def to_json(value: dict[str, Any], *, indent: int | None = None) -> str:
     """Write JSON that any parser reads: infinities become text, what is not a number becomes null."""
-    return json.dumps(_plain(value), indent=indent, allow_nan=False, ensure_ascii=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if hasattr(value, "item"):  # a numpy scalar
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value
+    return json.dumps(plain(value), indent=indent, allow_nan=False, ensure_ascii=False)
 
 
 def _noise(coins: Coins, guaranteed: float) -> str:
@@ -139,16 +171,20 @@ def _warning(coins: Coins) -> str:
     return f"{NOT_PRIVATE}: {why}, so no privacy is promised. Use this result for tests only and do not publish it."
 
 
-def _in_plain_words(task: Task, guaranteed: float, epsilon: float) -> str:
+def _in_plain_words(
+    promise: Promise, stages: tuple[StageSpend, ...], delta: float, guaranteed: float, epsilon: float
+) -> str:
+    names = ", ".join(spend.name for spend in stages[:-1])
+    before = f", together with what the run released before them ({names})" if names else ""
     return (
         "The labels were decided by a vote of models (teachers), each trained on its own part of the private data, "
         "and by random coins. Whatever anybody concludes from the released labels, they would have concluded with "
-        "nearly the same probability had one teacher been trained on entirely different records: the probability "
-        f"of any outcome changes by a factor of at most {math.exp(min(guaranteed, 700)):.3g} (e to the epsilon, "
-        f"epsilon {guaranteed:.4g}), plus at most delta, {task.budget.delta:g}. This limit was fixed before the "
-        "first question and holds for all released labels and abstentions together, against anybody with any "
-        "knowledge and any computing power. It protects "
-        f"{UNIT}; the neighbouring data sets compared are those where {ADJACENCY}. Priced by the outcomes that "
-        f"were actually published, the run has used epsilon {epsilon:.4g} of it at the same delta. It does not "
-        "hide what is true of the population as a whole, and it holds only under the assumptions listed beside it."
+        f"nearly the same probability had {promise.words}: the probability of any outcome changes by a factor of "
+        f"at most {math.exp(min(guaranteed, 700)):.3g} (e to the epsilon, epsilon {guaranteed:.4g}), plus at most "
+        f"delta, {delta:g}. This limit was fixed before the first question and holds for all released labels and "
+        f"abstentions together{before}, against anybody with any knowledge and any computing power. It protects "
+        f"{promise.unit}; the neighbouring data sets compared are those where {promise.adjacency}. Priced by the "
+        f"outcomes that were actually published, the run has used epsilon {epsilon:.4g} of it at the same delta. "
+        "It does not hide what is true of the population as a whole, and it holds only under the assumptions "
+        "listed beside it."
     )

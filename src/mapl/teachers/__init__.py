@@ -1,1 +1,23 @@
-"""Any learner, fitted on each shard by itself; votes come back as counts."""
+"""Teachers: any learner, fitted on one shard at a time, whose votes are counted."""
+
+from mapl.teachers.ballot import FALLBACK, Ballot
+from mapl.teachers.command import Command
+from mapl.teachers.engine import Teachers, fit_teachers, poll
+from mapl.teachers.learner import Learner, Predict, as_learner, rehearse
+from mapl.teachers.presets import PRESETS, Preset, preset
+
+__all__ = [
+    "FALLBACK",
+    "PRESETS",
+    "Ballot",
+    "Command",
+    "Learner",
+    "Predict",
+    "Preset",
+    "Teachers",
+    "as_learner",
+    "fit_teachers",
+    "poll",
+    "preset",
+    "rehearse",
+]

@@ -1,0 +1,129 @@
+"""What others reach: private linear models of opacus and diffprivlib, each in a virtual environment of its own.
+
+    python benchmarks/baseline.py adult mushroom [--seeds 2] [--bins]
+
+They need what mapl's own environment should not hold (torch; an older scikit-learn), so environments are made
+below benchmarks/.envs at first use, and matrices go there as .npz files. Where one cannot be made, its baseline is
+skipped with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import CLASSES, DataAbsent, Matrices, load, matrices
+
+HERE = Path(__file__).parent
+EPSILONS = (0.5, 1.0, 2.0)
+SCRIPTS = {"dp-sgd": "dp_sgd.py", "diffprivlib": "diffprivlib_lr.py"}
+REQUIREMENTS = {
+    # This spelling of torch is a build for the CPU; pinned beside opacus, it stays.
+    "dp-sgd": ("torch==2.13.0", "opacus==1.5.4", "numpy>=2,<3"),
+    "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.6.*", "numpy>=2,<3"),
+}
+
+
+@functools.cache
+def environment(name: str) -> Path | None:
+    """Return the interpreter of a baseline's environment, made if need be; None, with a printed reason, if not."""
+    folder = HERE / ".envs" / name
+    python, wanted = folder / "bin" / "python", "\n".join(REQUIREMENTS[name])
+    installed = folder / "installed.txt"
+    if installed.exists() and installed.read_text() == wanted:
+        return python
+    for command in (
+        [sys.executable, "-m", "venv", "--clear", str(folder)],
+        [str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS[name]],
+    ):
+        made = subprocess.run(command, capture_output=True, text=True)
+        if made.returncode:
+            complaints = [line for line in (made.stderr or made.stdout).splitlines() if line.startswith("ERROR")]
+            reason = complaints[0] if complaints else f"exit code {made.returncode}"
+            print(f"skipped: {name}, because its environment cannot be made ({reason})", flush=True)
+            return None
+    installed.write_text(wanted)
+    return python
+
+
+def run(
+    name: str,
+    X_private: Any,
+    y_private: Any,
+    X_eval: Any,
+    y_eval: Any,
+    *,
+    epsilon: float,
+    seed: int,
+    X_public: Any = None,
+) -> float | None:
+    """Train a baseline on private rows and return its accuracy on the evaluation rows, in [0, 1].
+
+    Parameters
+    ----------
+    X_private, X_eval
+        Dense matrices, encoded by public facts.
+    X_public
+        Public rows, which diffprivlib needs to bound the norm of a row.
+
+    Returns
+    -------
+    The accuracy, or None where there is no environment for the baseline; the reason is printed.
+    """
+    if name == "diffprivlib" and X_public is None:
+        raise ValueError("diffprivlib bounds the norm of a row by public rows; give X_public.")
+    python = environment(name)
+    if python is None:
+        return None
+    arrays = {"X_private": X_private, "y_private": y_private, "X_eval": X_eval, "y_eval": y_eval}
+    if X_public is not None:
+        arrays["X_public"] = X_public
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "split.npz"
+        np.savez(path, **arrays)
+        done = subprocess.run(
+            [python, HERE / SCRIPTS[name], path, str(epsilon), str(seed)],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ},
+        )
+    return float(json.loads(done.stdout.splitlines()[-1])["accuracy"])
+
+
+def accuracies(baseline: str, encoded: list[Matrices], epsilon: float) -> list[float]:
+    """Return the accuracies in percent over seeded splits, none where the baseline is skipped."""
+    found = [run(baseline, **asdict(one), epsilon=epsilon, seed=seed) for seed, one in enumerate(encoded)]
+    return [round(100 * accuracy, 2) for accuracy in found if accuracy is not None]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="+", choices=list(CLASSES))
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--bins", action="store_true", help="give numbers one more column per public bin")
+    asked = parser.parse_args()
+    for data in asked.data:
+        try:
+            encoded = [matrices(load(data, seed), bins=asked.bins) for seed in range(asked.seeds)]
+        except DataAbsent as absent:
+            print(absent)
+            continue
+        for baseline in SCRIPTS:
+            start = time.perf_counter()
+            found = {epsilon: accuracies(baseline, encoded, epsilon) for epsilon in EPSILONS}
+            print(f"{data}, {baseline}: {found}, {time.perf_counter() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""The data sets of the benchmarks, split alike for every method: what is private, what is public, what measures.
+
+Private rows are the train split. Public rows, without labels, are a random half of the test split, and the other
+half measures the student. Files are looked for in ../shared/data; none of them belongs to the project.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from mapl.data.encoder import Encoder
+from mapl.data.schema import draft
+
+DATA = Path(__file__).parent.parent.parent / "shared" / "data"
+LABEL = "label"
+CLASSES = {"adult": 2, "a9a": 2, "mushroom": 2, "credit_default": 2, "covertype": 7, "mnist": 10, "sst2": 2}
+FILES = {"covertype": "covertype_full"}
+
+
+class DataAbsent(Exception):
+    """The file of a data set is not here; its message says which benchmark is skipped and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One data set as a run sees it: `private` and `evaluation` have labels, `public` has none."""
+
+    name: str
+    private: pa.Table
+    public: pa.Table
+    evaluation: pa.Table
+    public_labels: NDArray[np.int64]  # for measuring released labels, never for training
+    classes: tuple[str, ...]
+    label: str = LABEL
+
+
+@dataclass(frozen=True, slots=True)
+class Matrices:
+    """A split as numbers, encoded by what public rows show alone."""
+
+    X_private: Any
+    y_private: NDArray[np.int64]
+    X_public: Any
+    X_eval: Any
+    y_eval: NDArray[np.int64]
+
+
+def load(name: str, seed: int, *, n_private: int | None = None, n_public: int | None = None) -> Split:
+    """Return one seeded split.
+
+    Parameters
+    ----------
+    n_private
+        Keep so many random private rows, of a large table such as covertype.
+    n_public
+        Instead of half of the test split. Fewer leave the evaluation rows as they are, more are taken from them.
+
+    Raises
+    ------
+    DataAbsent
+        If the file is not there.
+    """
+    path = DATA / f"{FILES.get(name, name)}.parquet"
+    if not path.exists():
+        raise DataAbsent(f"skipped: {name}, because ../shared/data/{path.name} is not here")
+    table = pq.read_table(path)
+    private, test = (
+        table.filter(pc.equal(pc.cast(table["split"], pa.string()), part)).drop_columns("split")
+        for part in ("train", "test")
+    )
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(test))
+    half = len(test) // 2
+    n_public = half if n_public is None else n_public
+    if n_private is not None and n_private < len(private):
+        private = private.take(np.sort(rng.choice(len(private), n_private, replace=False)))
+    public = test.take(order[:n_public])
+    return Split(
+        name,
+        private,
+        public.drop_columns(LABEL),
+        test.take(order[max(n_public, half) :]),
+        labels_of(public),
+        tuple(map(str, range(CLASSES[name]))),
+    )
+
+
+def labels_of(table: pa.Table) -> NDArray[np.int64]:
+    """Return the labels as class numbers."""
+    return np.asarray(table[LABEL], dtype=np.int64)
+
+
+def matrices(split: Split, *, bins: bool = False) -> Matrices:
+    """Encode a split by its public rows: categories one-hot, numbers standardised and, if asked, binned as well."""
+    encoder = Encoder.of(draft(split.public), bins=bins)
+    X_private, X_public, X_eval = (
+        encoder.transform(rows)
+        for rows in (split.private.drop_columns(LABEL), split.public, split.evaluation.drop_columns(LABEL))
+    )
+    return Matrices(X_private, labels_of(split.private), X_public, X_eval, labels_of(split.evaluation))

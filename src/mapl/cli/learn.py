@@ -1,0 +1,185 @@
+"""``mapl learn``: a private table and public rows in, a model that may be published out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.table import Table
+
+from mapl.cli.console import EXHAUSTED, out, progress_of, tell
+from mapl.cli.learner_option import learner_of
+from mapl.data.classes import Classes
+from mapl.errors import InvalidParameter
+from mapl.noise import SeededCoins, SystemCoins
+from mapl.planning import Agreement
+from mapl.release.statement import NOT_PRIVATE, to_json
+from mapl.types import Budget
+
+if TYPE_CHECKING:
+    from mapl.pipeline.learn import Learned
+    from mapl.pipeline.request import Planned
+    from mapl.report import Evaluation
+
+LARGE_DELTA = 1e-3
+
+
+class Neighbours(StrEnum):
+    """Which tables are compared."""
+
+    add_remove = "add-remove"
+    replace_one = "replace-one"
+
+
+class How(StrEnum):
+    """How a student learns from released labels."""
+
+    plain = "plain"
+    imputed = "imputed"
+    self_training = "self-training"
+    voting = "voting"
+
+
+def learn(
+    private: Path = typer.Argument(metavar="PRIVATE", help="The private labelled table: .csv, .parquet or .arrow."),
+    label: str = typer.Option(help="The column of the labels."),
+    epsilon: float = typer.Option(help="Privacy budget, usually between 0.1 and 10."),
+    delta: float = typer.Option(help="Failure probability, well below one over the number of people."),
+    to: Path = typer.Option(..., "--out", help="Folder of the run; the same command goes on with an unfinished one."),
+    public: Path | None = typer.Option(None, help="Public rows with the same columns, without labels."),
+    label_private: bool = typer.Option(False, help="The features are public: only labels are protected."),
+    unit: str | None = typer.Option(None, help="The column that says whose a row is, such as patient_id."),
+    classes: str | None = typer.Option(None, help="Names of the classes, separated by commas; never read off PRIVATE."),
+    schema: Path | None = typer.Option(None, help="What the columns are (`mapl schema`).  [default: from --public]"),
+    learner: str = typer.Option("ridge", help="A learner of `mapl learners`, or module:name to import."),
+    learner_command: str | None = typer.Option(
+        None, help='A program as learner: "Rscript fit.R {shard} {queries} {votes}".'
+    ),
+    time_limit: float | None = typer.Option(None, help="Seconds of computing that one teacher may use."),
+    teachers: str = typer.Option("auto", help="Number of teachers, or auto: from --rows and other public facts."),
+    rows: int | None = typer.Option(None, help="About how many people the table has, as far as the public knows."),
+    adjacency: Neighbours = typer.Option(Neighbours.add_remove, help="Which tables are compared; see the docs."),
+    mechanism: str = typer.Option("auto", help="A name of `mapl mechanisms`, or auto, which answers everything."),
+    may_abstain: bool = typer.Option(False, help="Let auto take mechanisms that may abstain."),
+    max_abstentions: int | None = typer.Option(None, help="Halt right after this many abstentions."),
+    agreement: str | None = typer.Option(None, help="Expected share of the winner's votes, such as 0.95:0.6,0.7:0.4."),
+    error_share: float = typer.Option(0.0, help="Share of the budget for a private estimate of the teachers' error."),
+    queries: int | None = typer.Option(None, help="Ask N of the public rows only."),
+    student: str = typer.Option("auto", help="The student's learner: a preset, auto, or module:name."),
+    strategy: How = typer.Option(How.plain, help="How the student learns."),
+    test: Path | None = typer.Option(None, help="Public labelled rows, to tell the student's accuracy."),
+    group: list[str] = typer.Option([], help="Public column whose values are compared in the report; repeatable."),
+    jobs: int = typer.Option(-1, help="Processes that train teachers; -1 for one per processor."),
+    seed: int | None = typer.Option(None, min=0, help="Seeded coins, for tests only: the result is NOT PRIVATE."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
+) -> None:
+    """Learn from a private table and publish a student model with its privacy statement.
+
+    Writes OUT/public (student.skops, labels.parquet, statement.json, report.html, card.md, ...) and OUT/private.
+    Exit code 2: bad input, nothing was spent. Exit code 3: the budget ran out before the last question; the student
+    learned from what was released.
+    """
+    from mapl.cli.report import write_report_of
+    from mapl.pipeline.folder import RunFolder
+    from mapl.pipeline.learn import Learners, Tables
+    from mapl.pipeline.learn import learn as carry_out
+    from mapl.pipeline.request import Request
+    from mapl.teachers import Command
+
+    budget = Budget(epsilon, delta)
+    declared = None if classes is None else Classes.parse(classes)
+    expected = None if agreement is None else Agreement.parse(agreement)
+    if delta >= LARGE_DELTA:
+        tell(f"mapl: warning: delta {delta:g} lets about one unit in {1 / delta:.0f} go unprotected; 1e-5 is usual.")
+
+    def ask(known: Classes) -> Request:
+        return Request(
+            budget,
+            known,
+            n_teachers=_teachers(teachers),
+            n_rows=rows,
+            mechanism=mechanism,
+            settings={} if max_abstentions is None else {"max_abstentions": max_abstentions},
+            n_queries=queries,
+            agreement=expected,
+            may_abstain=may_abstain,
+            adjacency="labels" if label_private else adjacency.value,
+            unit=unit,
+            error_share=error_share,
+        )
+
+    ask(Classes(("no", "yes")) if declared is None else declared)  # so that a bad setting is told before files are read
+    tables = Tables(private, label, public, label_private, unit, declared, schema, tuple(group))
+    teacher = learner_of(learner) if learner_command is None else Command(learner_command)
+    chosen = None if student == "auto" else learner_of(student)
+    learners = Learners(teacher, chosen, strategy.value, time_limit, jobs)
+    folder = RunFolder(to)
+    coins = SystemCoins() if seed is None else SeededCoins(seed)
+    learned = carry_out(
+        tables, ask, learners, folder, coins=coins, progress=progress_of(quiet=as_json), on_plan=_tell_plan
+    )
+    evaluation = write_report_of(folder, test=test)
+    folder.finish()
+    statement = learned.labelled.statement
+    if as_json:
+        typer.echo(to_json(_as_record(learned, evaluation, to)))
+    else:
+        out.print(table(learned, evaluation, to))
+    for warning in learned.student.warnings:
+        tell(f"mapl: warning: {warning}")
+    if statement.halted:
+        tell(f"mapl: {statement.mechanism} reached its limit; {statement.not_asked} rows were not asked.")
+        raise typer.Exit(EXHAUSTED)
+
+
+def table(learned: Learned, evaluation: Evaluation | None, folder: Path) -> Table:
+    """Lay a finished run out for people."""
+    said, labelled = learned.labelled.statement, learned.labelled
+    title = "A student that may be published" if said.private else f"{NOT_PRIVATE} ({said.noise})"
+    shown = Table(title=title, title_justify="left", show_header=False)
+    shown.add_column(no_wrap=True)
+    shown.add_column(overflow="fold")
+    if evaluation is not None:
+        shown.add_row("student accuracy", f"{evaluation.accuracy:.2%} on {evaluation.rows} public test rows")
+    shown.add_row("epsilon guaranteed", f"{said.guaranteed_epsilon:.4g} at delta {said.delta:g}, of {said.budget_epsilon:g}")
+    shown.add_row("adjacency", said.adjacency)
+    shown.add_row("unit", said.unit)
+    shown.add_row("teachers", f"{said.teachers}, {learned.planned.plan.why}")
+    if labelled.error_rate is not None:
+        shown.add_row("teachers' error", f"{labelled.error_rate:.1%}, estimated privately")
+    shown.add_row("mechanism", said.mechanism)
+    shown.add_row("answered", f"{said.answered} of {said.queries} public rows, {said.abstained} abstentions")
+    shown.add_row("student", f"{learned.student.learner}, {learned.student.strategy}: {folder / 'public' / 'student.skops'}")
+    shown.add_row("report", str(folder / "public" / "report.html"))
+    return shown
+
+
+def _as_record(learned: Learned, evaluation: Evaluation | None, folder: Path) -> dict[str, Any]:
+    return {
+        **asdict(learned.labelled.statement),
+        "accuracy": None if evaluation is None else evaluation.accuracy,
+        "label_accuracy": None if evaluation is None else evaluation.label_accuracy,
+        "error_rate": learned.labelled.error_rate,
+        "why": learned.labelled.why,
+        "student_learner": learned.student.learner,
+        "strategy": learned.student.strategy,
+        "out": str(folder),
+        "student": str(folder / "public" / "student.skops"),
+        "report": str(folder / "public" / "report.html"),
+    }
+
+
+def _tell_plan(plan: Planned) -> None:
+    if plan.warning is not None:
+        tell(f"mapl: warning: {plan.warning}")
+
+
+def _teachers(given: str) -> int | None:
+    if given == "auto":
+        return None
+    if not given.isdecimal():
+        raise InvalidParameter(f"The number of teachers is {given!r}; give a whole number, or auto.")
+    return int(given)

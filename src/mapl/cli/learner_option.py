@@ -1,0 +1,40 @@
+"""How a learner is named on the command line: a preset, something to import, or a command."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from mapl.errors import InvalidParameter
+
+
+def learner_of(name: str) -> Any:
+    """Return the learner that a name stands for: a preset's name as it is, ``module:attribute`` imported.
+
+    A class is called without arguments. Modules in the current folder are found too.
+    """
+    if ":" not in name:
+        return name
+    module, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        loaded = importlib.import_module(module)
+        found = getattr(loaded, attribute)
+        learner = found() if inspect.isclass(found) else found
+    except (ImportError, AttributeError, ValueError, TypeError) as failure:
+        raise InvalidParameter(
+            f"The learner {name!r} cannot be imported ({type(failure).__name__}: {failure}); write "
+            "package.module:name of an estimator, of a class without required arguments, or of a function "
+            "train(X, y) that returns a prediction function."
+        ) from None
+    if Path(getattr(loaded, "__file__", None) or "").parent == Path(here):
+        # Workers start elsewhere and do not find modules of the current folder, so these travel along.
+        from joblib.externals import cloudpickle
+
+        cloudpickle.register_pickle_by_value(loaded)
+    return learner

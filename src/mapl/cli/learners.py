@@ -1,0 +1,22 @@
+"""``mapl learners``: the learners that have a name."""
+
+from __future__ import annotations
+
+import typer
+from rich.table import Table
+
+from mapl.cli.console import out
+from mapl.release.statement import to_json
+
+
+def learners(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
+    """List the named learners; any other learner can be imported (module:name) or run as a program."""
+    from mapl.teachers.presets import PRESETS
+
+    if as_json:
+        typer.echo(to_json({name: preset.summary for name, preset in PRESETS.items()}))
+        return
+    shown = Table("name", "what it is", title="Learners for --learner and --student", title_justify="left")
+    for name, preset in PRESETS.items():
+        shown.add_row(name, preset.summary)
+    out.print(shown)

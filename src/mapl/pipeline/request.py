@@ -1,0 +1,150 @@
+"""What a user asks of a private table, and the plan that follows from it and from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mapl.data.classes import Classes
+from mapl.errors import InvalidParameter
+from mapl.mechanisms import Task, entry
+from mapl.planning import Agreement, Choice, choose
+from mapl.planning.plan import Plan, Stage
+from mapl.planning.teachers_rule import teachers_for
+from mapl.release.error_estimate import ErrorEstimate
+from mapl.release.loop import admit, refuse_senseless
+from mapl.types import Budget, positive_integer
+
+Adjacency = Literal["add-remove", "replace-one", "labels"]
+ADJACENCIES: tuple[Adjacency, ...] = ("add-remove", "replace-one", "labels")
+
+RECORD = "record"
+"""The unit of a table without a unit column: every record by itself."""
+
+MOST_ERROR_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A budget and the settings of a run; everything here is declared by the user and public."""
+
+    budget: Budget
+    classes: Classes
+    n_teachers: int | None = None
+    n_rows: int | None = None
+    mechanism: str = "auto"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    n_queries: int | None = None
+    agreement: Agreement | None = None
+    may_abstain: bool = False
+    adjacency: Adjacency = "add-remove"
+    unit: str | None = None
+    error_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        refuse_senseless(self.mechanism, self.budget)
+        if self.mechanism != "auto":
+            entry(self.mechanism)
+        given = {"teachers": self.n_teachers, "rows": self.n_rows, "queries": self.n_queries}
+        positive_integer(**{name: value for name, value in given.items() if value is not None})
+        if self.adjacency not in ADJACENCIES:
+            raise InvalidParameter(f"The adjacency is {self.adjacency!r}; choose one of {', '.join(ADJACENCIES)}.")
+        if self.adjacency == "replace-one" and self.unit is None:
+            raise InvalidParameter(
+                "Replace-one compares tables in which one unit's records change under the same public id, so it "
+                "needs a column of ids: name it with --unit, or take the add-remove adjacency."
+            )
+        if not 0 <= self.error_share <= MOST_ERROR_SHARE:
+            raise InvalidParameter(
+                f"The share of the budget for the error estimate is {self.error_share:g}; it must lie between 0 "
+                f"(no estimate) and {MOST_ERROR_SHARE:g}."
+            )
+
+    @property
+    def unit_name(self) -> str:
+        return RECORD if self.unit is None else self.unit
+
+    def task(self, n_teachers: int, n_questions: int) -> Task:
+        """Return the public facts that the release of labels is calibrated for."""
+        return Task(self.label_budget, n_teachers, len(self.classes), self.asked(n_questions))
+
+    def asked(self, n_questions: int) -> int:
+        """Return how many of the public rows are asked."""
+        return n_questions if self.n_queries is None else min(self.n_queries, n_questions)
+
+    @property
+    def error_epsilon(self) -> float:
+        """The pure epsilon of the error estimate, 0 without one."""
+        return self.error_share * self.budget.epsilon
+
+    @property
+    def label_budget(self) -> Budget:
+        """What the error estimate leaves for the labels, rounded down: the two epsilons add up to the budget's."""
+        if not self.error_share:
+            return self.budget
+        return Budget(math.nextafter(self.budget.epsilon - self.error_epsilon, 0), self.budget.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and the mechanism that will release its labels unless an estimate still has to choose it."""
+
+    request: Request
+    plan: Plan
+    task: Task
+    choice: Choice | None
+    error_estimate: ErrorEstimate | None
+    warning: str | None
+
+
+def planned(request: Request, n_questions: int) -> Planned:
+    """Fix everything before a private row is read: teachers, mechanism, limits, stages."""
+    if request.n_teachers is not None:
+        n_teachers, why_teachers = request.n_teachers, "as asked"
+    else:
+        n_teachers, why_teachers = teachers_for(
+            request.n_rows, request.budget
+        )
+    task = request.task(n_teachers, n_questions)
+    stages: list[Stage] = []
+    estimate: ErrorEstimate | None = None
+    choice: Choice | None = None
+    warning: str | None = None
+    if request.error_share:
+        estimate = ErrorEstimate.for_task(request.error_epsilon, n_teachers)
+        stages.append(
+            Stage("error", estimate.name, dict(estimate.parameters), Budget(request.error_epsilon, 0.0))
+        )
+        stages.append(Stage("labels", request.mechanism, {"set by": "the released error rate"}, task.budget))
+    else:
+        choice, warning = calibrated(request, task, request.agreement or Agreement.default())
+        stages.append(
+            Stage("labels", choice.mechanism.name, dict(choice.mechanism.parameters), task.budget)
+        )
+    plan = Plan(
+        classes=request.classes.names,
+        n_teachers=n_teachers,
+        adjacency=request.adjacency,
+        unit=request.unit_name,
+        n_queries=task.n_queries,
+        budget=request.budget,
+        stages=tuple(stages),
+        why=f"{n_teachers} teachers {why_teachers}" + (f"; {choice.why}" if choice else ""),
+    )
+    return Planned(request, plan, task, choice, estimate, warning)
+
+
+def calibrated(
+    request: Request, task: Task, agreement: Agreement, settings: Mapping[str, Any] | None = None
+) -> tuple[Choice, str | None]:
+    """Choose and calibrate the mechanism for an expected agreement, and admit it against the budget."""
+    choice = choose(
+        request.mechanism,
+        task,
+        agreement=agreement,
+        must_answer=request.mechanism == "auto" and not request.may_abstain,
+        settings=dict(request.settings if settings is None else settings),
+    )
+    return choice, admit(choice.mechanism, task)

@@ -1,0 +1,196 @@
+"""A plan: what a run may release and what that may cost, fixed before a private row is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
+from mapl.types import Budget, positive_integer
+
+SCHEMA = 1
+Value = int | float | str | bool | None
+
+ROUNDING = 1e-12
+"""How far, relatively, the stages may exceed the budget by: parts of a float rarely add up to it exactly."""
+
+
+class Settings(Mapping[str, Value]):
+    """Named plain values that never change, so that a plan can be compared, hashed and stored."""
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._pairs = tuple(sorted((str(name), _value(str(name), value)) for name, value in given.items()))
+
+    def __getitem__(self, name: str) -> Value:
+        return dict(self._pairs)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __hash__(self) -> int:
+        return hash(self._pairs)
+
+    def __repr__(self) -> str:
+        return repr(dict(self._pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One mechanism of a run and its share of the budget.
+
+    ``parameters`` may leave open what a public function of an earlier stage's release will set; the budget may not.
+    """
+
+    name: str
+    mechanism: str
+    parameters: Mapping[str, Value]
+    budget: Budget
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", Settings(self.parameters))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that fixes a run's promise: JSON both ways, and a digest that every ledger carries.
+
+    Examples
+    --------
+    >>> half = Budget(0.5, 0.0)
+    >>> stages = (Stage("error", "error-estimate", {}, half), Stage("labels", "ladder", {}, half))
+    >>> plan = Plan(("no", "yes"), 250, "add-remove", "patient_id", 1000, Budget(1, 1e-6), stages, "as asked")
+    >>> Plan.from_json(plan.to_json()) == plan
+    True
+    >>> len(plan.digest)
+    64
+    """
+
+    classes: tuple[str, ...]
+    n_teachers: int
+    adjacency: str
+    unit: str
+    n_queries: int
+    budget: Budget
+    stages: tuple[Stage, ...]
+    why: str
+
+    def __post_init__(self) -> None:
+        positive_integer(n_teachers=self.n_teachers, n_queries=self.n_queries)
+        if len(set(self.classes)) < len(self.classes) or len(self.classes) < 2:
+            raise InvalidParameter("A plan needs at least two classes with different names; declare each one once.")
+        names = [stage.name for stage in self.stages]
+        if not names or len(set(names)) < len(names):
+            raise InvalidParameter("A plan needs at least one stage, and every stage a name of its own.")
+        epsilon = math.fsum(stage.budget.epsilon for stage in self.stages)
+        delta = math.fsum(stage.budget.delta for stage in self.stages)
+        if epsilon > self.budget.epsilon * (1 + ROUNDING) or delta > self.budget.delta * (1 + ROUNDING):
+            raise GuaranteeBroken(
+                f"The stages of the plan add up to epsilon {epsilon:.6g} and delta {delta:.6g}; allowed are "
+                f"{self.budget.epsilon:g} and {self.budget.delta:g}. Give the stages smaller shares."
+            )
+
+    def stage(self, name: str) -> Stage:
+        """Return the stage of that name."""
+        for stage in self.stages:
+            if stage.name == name:
+                return stage
+        raise InvalidParameter(f"The plan has no stage {name!r}; it has {', '.join(s.name for s in self.stages)}.")
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the plan's canonical JSON, in hexadecimal."""
+        return hashlib.sha256(canonical(self._content()).encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Return the plan as JSON text for people; `from_json` gives the same plan back."""
+        return json.dumps(plain(self._content()), indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a plan that `to_json` wrote, and refuse anything else."""
+        try:
+            given = json.loads(text)
+            schema = given.pop("schema")
+            if schema != SCHEMA:
+                raise InvalidData(
+                    f"The plan has schema {schema}; this mapl reads {SCHEMA}. Use the mapl that wrote it."
+                )
+            stages = tuple(
+                Stage(s["name"], s["mechanism"], s["parameters"], _budget(s["budget"])) for s in given.pop("stages")
+            )
+            budget, classes = _budget(given.pop("budget")), tuple(given.pop("classes"))
+            return cls(budget=budget, stages=stages, classes=classes, **given)
+        except (ValueError, KeyError, TypeError, AttributeError) as failure:
+            if isinstance(failure, (InvalidData, InvalidParameter)):
+                raise
+            raise InvalidData("The text is no plan that mapl wrote; make the plan again.") from None
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "classes": list(self.classes),
+            "n_teachers": int(self.n_teachers),
+            "adjacency": self.adjacency,
+            "unit": self.unit,
+            "n_queries": int(self.n_queries),
+            "budget": _numbers(self.budget),
+            "stages": [
+                {
+                    "name": stage.name,
+                    "mechanism": stage.mechanism,
+                    "parameters": dict(stage.parameters),
+                    "budget": _numbers(stage.budget),
+                }
+                for stage in self.stages
+            ],
+            "why": self.why,
+        }
+
+
+def canonical(value: Any) -> str:
+    """Write JSON whose text depends on the value alone: sorted keys, no spaces, plain letters."""
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """Turn a value into what any JSON parser reads: infinities become text, what is not a number becomes null."""
+    if isinstance(value, (str, int)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if hasattr(value, "item"):  # a numpy scalar
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+def _value(name: str, value: Any) -> Value:
+    found = value.item() if hasattr(value, "item") else value
+    sound = found is None or isinstance(found, (int, float, str))
+    if not sound or (isinstance(found, float) and not math.isfinite(found)):
+        raise InvalidParameter(
+            f"The parameter {name} of a stage is no finite number, text or flag; give one of these."
+        )
+    plain_value: Value = found
+    return plain_value
+
+
+def _numbers(budget: Budget) -> dict[str, float]:
+    # Floats throughout: an epsilon of 2 and one of 2.0 are the same plan.
+    return {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
+
+
+def _budget(given: Mapping[str, Any]) -> Budget:
+    return Budget(float(given["epsilon"]), float(given["delta"]))

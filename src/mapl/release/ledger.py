@@ -1,0 +1,230 @@
+"""The ledger: spend, mechanism state and answers in one durable step, before anything is published."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from mapl.errors import GuaranteeBroken, LedgerError, LedgerTampered, PlanMismatch
+from mapl.planning.plan import canonical, plain
+from mapl.release.chain import (
+    HALTED,
+    START,
+    Answers,
+    Entry,
+    Limit,
+    Limits,
+    Record,
+    Tail,
+    broken,
+    check,
+    following,
+    genesis,
+    same_plan,
+)
+from mapl.types import Flags, Labels, Secret, State
+
+__all__ = [
+    "Answers",
+    "Entry",
+    "Ledger",
+    "Limit",
+    "Limits",
+    "MemoryLedger",
+    "NeverCopied",
+    "Progress",
+    "Record",
+    "begin",
+    "progress_of",
+    "seal_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a stage stands: its state, with the secret if there is one, and everything it has published.
+
+    ``start`` is the public payload of the stage's first entry, or None while the stage has not begun.
+    """
+
+    state: State
+    labels: Labels
+    fallback: Flags | None
+    start: Mapping[str, Any] | None
+
+    @property
+    def started(self) -> bool:
+        return self.start is not None
+
+
+class Ledger(Protocol):
+    """The record of one run's spending; what every kind of ledger promises is tested in one contract suite.
+
+    Notes
+    -----
+    *Guarantee.* At every instant, after any fault, the recorded spend is at least that of everything published,
+    if publishing waits for `append` to return. Proof: docs/proofs/ledger.md.
+    """
+
+    def open(self, plan_digest: str, limits: Limits) -> None:
+        """Begin the chain with this plan, or go on with it; another plan is refused (PlanMismatch)."""
+
+    def append(self, entry: Entry, *, secret: Secret | None = None, answers: Answers | None = None) -> None:
+        """Record spend, state and answers in one step that is durable on return; on an error nothing is recorded.
+
+        Raises BudgetExhausted beyond the limits, and LedgerError where writing fails or somebody else has written
+        since this object last looked (`open`, `progress` or `append`).
+        """
+
+    def progress(self, stage: str) -> Progress:
+        """Return where a stage stands."""
+
+    @property
+    def head(self) -> str:
+        """The hash of the newest entry."""
+
+    def entries(self) -> list[Record]:
+        """Return all entries, oldest first."""
+
+    def verify(self, *, seen: str | None = None) -> None:
+        """Check the whole chain and what hangs on it, and that a head `seen` earlier is still part of it."""
+
+    def export(self) -> list[dict[str, Any]]:
+        """Return the public chain as plain values: no secret, no vote."""
+
+
+class NeverCopied:
+    """Something that exists once; `copy`, `pickle` and whatever is built on them are refused."""
+
+    def __copy__(self) -> Self:
+        raise GuaranteeBroken(
+            "A ledger is never copied or pickled: two copies would each spend the whole budget. Hand over the "
+            "ledger itself, or open its file where it is needed."
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__copy__()
+
+
+class MemoryLedger(NeverCopied):
+    """A ledger that lasts as long as its process, for runs that are published as a whole or not at all."""
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+        self._answers: dict[int, Answers] = {}
+        self._secrets: dict[int, Secret | None] = {}
+
+    def open(self, plan_digest: str, limits: Limits) -> None:
+        if self._records:
+            same_plan(self._records[0], plan_digest, limits)
+        else:
+            self._records.append(genesis(plan_digest, limits))
+
+    def append(self, entry: Entry, *, secret: Secret | None = None, answers: Answers | None = None) -> None:
+        fitting(entry, answers)
+        tail = Tail(self._records[0], self._records[-1], self._last(entry.stage)) if self._records else None
+        record = following(tail, entry, "" if answers is None else answers.digest)
+        if answers is not None:
+            self._answers[record.number] = answers
+        self._secrets[record.number] = secret
+        self._records.append(record)
+
+    def progress(self, stage: str) -> Progress:
+        last = self._last(stage)
+        if last is None:
+            return progress_of(None, None, (), None)
+        mine = [record for record in self._records if record.stage == stage]
+        answers = [self._answers[record.number] for record in mine if record.number in self._answers]
+        return progress_of(mine[0], last, answers, self._secrets[last.number])
+
+    @property
+    def head(self) -> str:
+        if not self._records:
+            raise LedgerError("The ledger has no plan yet, hence no head; call its `open` first.")
+        return self._records[-1].hash
+
+    def entries(self) -> list[Record]:
+        return list(self._records)
+
+    def verify(self, *, seen: str | None = None) -> None:
+        check(self._records)
+        still_there(self._records, seen)
+        for record in self._records:
+            answers = self._answers.get(record.number)
+            if record.answers != ("" if answers is None else answers.digest):
+                raise broken()
+
+    def export(self) -> list[dict[str, Any]]:
+        return [record.public() for record in self._records]
+
+    def _last(self, stage: str) -> Record | None:
+        return next((record for record in reversed(self._records) if record.stage == stage), None)
+
+    def __repr__(self) -> str:
+        return f"MemoryLedger({len(self._records)} entries)"
+
+
+def begin(ledger: Ledger, entry: Entry, start: Callable[[], State]) -> Progress:
+    """Return where a stage stands; if it has not begun, draw its first state and record that before any question.
+
+    A stage that was begun otherwise (another mechanism, other settings, other coins) is refused.
+    """
+    progress = ledger.progress(entry.stage)
+    if progress.start is None:
+        ledger.append(entry, secret=start().secret)
+        return ledger.progress(entry.stage)
+    if canonical(progress.start) != canonical(entry.payload):
+        now = plain(entry.payload)
+        differing = sorted(k for k in {*progress.start, *now} if progress.start.get(k) != now.get(k))
+        raise PlanMismatch(
+            f"Stage {entry.stage!r} was begun with other settings ({', '.join(differing)} differ); go on with the "
+            "ones it was begun with, or begin a new run. The budgets of both add up."
+        )
+    return progress
+
+
+def progress_of(
+    first: Record | None, last: Record | None, answers: Iterable[Answers], secret: Secret | None
+) -> Progress:
+    """Put together where a stage stands from its first and newest record and its blocks of answers."""
+    blocks = list(answers)
+    labels = np.empty(sum(len(block.labels) for block in blocks), dtype=np.int32)
+    if blocks:
+        np.concatenate([block.labels for block in blocks], out=labels)
+    if first is None or last is None:
+        return Progress(State(), labels, None, None)
+    flagged = any(block.fallback is not None for block in blocks)
+    flags = [np.zeros(len(b.labels), np.bool_) if b.fallback is None else b.fallback for b in blocks]
+    state = State(last.all_answered, last.all_abstained, last.kind == HALTED, secret)
+    return Progress(state, labels, np.concatenate(flags) if flagged else None, first.told())
+
+
+def fitting(entry: Entry, answers: Answers | None) -> None:
+    """Refuse answers whose number is not the one that is counted."""
+    if answers is not None and len(answers.labels) != entry.answered + entry.abstained:
+        raise GuaranteeBroken(
+            "The number of published outcomes is not the number that would be counted; nothing was released."
+        )
+    if entry.kind == START and answers is not None:
+        raise LedgerError("A stage's start carries no answers; append them afterwards.")
+
+
+def still_there(records: Iterable[Record], seen: str | None) -> None:
+    """Refuse a chain that has lost a head which was seen before."""
+    if seen is not None and all(record.hash != seen for record in records):
+        raise LedgerTampered(
+            "The ledger does not contain the head that was seen before: it was rolled back, or it is another "
+            "run's. Restore its newest copy."
+        )
+
+
+def seal_of(record: Record, secret: int | None) -> str:
+    """Tie a secret to its record. Seals stay beside the secrets: a hash of a small number hides nothing."""
+    return hashlib.sha256(canonical([record.hash, secret]).encode()).hexdigest()

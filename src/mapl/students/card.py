@@ -1,0 +1,167 @@
+"""The model card of a student: one page of Markdown for whoever gets the file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from mapl.students.student import Student
+
+WAYS = {
+    "plain": "Questions without an answer were left out.",
+    "imputed": "Questions without an answer got an arbitrary label, as in the papers that mapl implements.",
+    "self-training": "Questions without an answer were labelled by the student itself, the surest first.",
+    "voting": "The student is an ensemble of models that decide by majority vote.",
+}
+MOST_LISTED = 30
+
+
+def model_card(
+    student: Student,
+    statement: Mapping[str, Any],
+    *,
+    plan: Mapping[str, Any] | None = None,
+    evaluation: Mapping[str, Any] | None = None,
+) -> str:
+    """Write the card of a student.
+
+    Parameters
+    ----------
+    statement
+        The fields of the run's privacy statement (``statement.json``).
+    plan
+        The fields of the run's plan (``plan.json``); its reasons are quoted.
+    evaluation
+        Figures measured on public labelled rows, by name, such as ``{"accuracy": 0.84, "n": 2000}``.
+
+    Returns
+    -------
+    str
+        Markdown. Names that come from users are escaped, so that none of them becomes markup.
+    """
+    sections = (
+        ("", _title(student, statement)),
+        ("Intended use", INTENDED),
+        ("Training data", _training(student, statement)),
+        ("Privacy", _privacy(statement, plan)),
+        ("Evaluation", _evaluation(evaluation)),
+        ("Limits", _limits(student, statement)),
+        ("How to use it", _use(student)),
+    )
+    return "\n\n".join(f"## {head}\n\n{body}" if head else body for head, body in sections) + "\n"
+
+
+INTENDED = (
+    "Predicting the class of rows that look like the public rows it was trained on. Predictions cost no further "
+    "privacy, however many are made. It is not meant for decisions about a person without a human who looks at "
+    "them, nor for learning anything about the people whose records trained the teachers."
+)
+
+
+def _title(student: Student, statement: Mapping[str, Any]) -> str:
+    title = (
+        f"# A student of a private vote\n\nA classifier for the classes {_listed(student.classes.names)}: "
+        f"{_text(student.learner)}, trained by mapl {_text(statement.get('mapl_version', ''))}".rstrip()
+        + " on labels that differential privacy allows to publish."
+    )
+    if statement.get("private", True):
+        return title
+    return f"{title}\n\n> **NOT PRIVATE.** {_text(statement.get('in_plain_words', ''))}"
+
+
+def _training(student: Student, statement: Mapping[str, Any]) -> str:
+    asked, abstained = statement.get("queries"), statement.get("abstained")
+    counts = "" if asked is None else f" The teachers were asked {asked} questions and abstained on {abstained}."
+    return (
+        "Only public rows, with labels that were released under the privacy statement below. No private row, label "
+        f"or vote was seen by this model, and none is in its file. It learned from {student.n_labels} "
+        f"labelled rows.{counts} {WAYS.get(student.strategy, '')}".rstrip()
+        + f"\n\nColumns: {_listed(student.columns)}."
+    )
+
+
+def _privacy(statement: Mapping[str, Any], plan: Mapping[str, Any] | None) -> str:
+    if not statement.get("private", True):
+        return f"**None.** {_text(statement.get('in_plain_words', ''))}"
+    facts = {
+        "epsilon, at most": _number(statement.get("guaranteed_epsilon")),
+        "epsilon of what was published": _number(statement.get("epsilon")),
+        "delta": _number(statement.get("delta")),
+        "who is protected (unit)": _text(statement.get("unit", "")),
+        "which data sets are compared (adjacency)": _text(statement.get("adjacency", "")),
+        "mechanism": _text(statement.get("mechanism", "")),
+        "teachers": _text(statement.get("teachers", "")),
+        "noise": _text(statement.get("noise", "")),
+    }
+    parts = [_text(statement.get("in_plain_words", "")), _table(facts)]
+    if plan is not None and plan.get("why"):
+        parts.append(f"Why these settings: {_text(plan['why'])}.")
+    assumptions = statement.get("assumptions") or ()
+    if assumptions:
+        parts.append(
+            "This holds under these assumptions:\n\n" + "\n".join(f"- {_text(each)}" for each in assumptions)
+        )
+    return "\n\n".join(parts)
+
+
+def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
+    if not evaluation:
+        return (
+            "Not evaluated: that takes public rows with known labels. To measure it: "
+            "`mapl predict student.skops labelled.csv` reports the accuracy where the file has the label column."
+        )
+    return "Measured on public labelled rows that it was not trained on.\n\n" + _table(
+        {_text(name): _number(value) for name, value in evaluation.items()}
+    )
+
+
+def _limits(student: Student, statement: Mapping[str, Any]) -> str:
+    limits = [
+        "It repeats what the teachers' majority says, mistakes and unfairness included, and the noise of the "
+        "release adds mistakes of its own.",
+        "Rare classes and small groups suffer most: few teachers agree on them. Look at them before use.",
+        "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
+        "Its probabilities describe the released labels, which are noisy; those of the true classes are higher.",
+    ]
+    if statement.get("halted"):
+        limits.append("The budget of the release ran out before all questions were asked.")
+    return "\n".join(f"- {each}" for each in (*limits, *map(_text, student.warnings)))
+
+
+def _use(student: Student) -> str:
+    digest = student.statement_sha256
+    seal = f"\n\nThe statement that belongs to it has the SHA-256 `{digest}`." if digest else ""
+    return f"""\
+```python
+from pathlib import Path
+from mapl.students import load
+
+student = load(Path("student.skops"))
+student.predict(rows)  # a DataFrame, pyarrow Table or matrix with the columns above
+```
+
+or `mapl predict student.skops rows.csv`. The file holds no code: `load` builds a fixed list of types and refuses \
+everything else. Do not open it with pickle, and do not tell skops to trust whatever types a file names.{seal}"""
+
+
+def _table(facts: Mapping[str, str]) -> str:
+    lines = [f"| {name} | {value} |" for name, value in facts.items() if value]
+    return "\n".join(("| | |", "|---|---|", *lines))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return ", ".join(map(_text, names[:MOST_LISTED])) + more
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}" if math.isfinite(value) else str(value)
+    return "" if value is None else _text(value)
+
+
+def _text(value: Any) -> str:
+    """Return text as it reads, with everything escaped that Markdown or HTML would take for markup."""
+    plain = " ".join(str(value).split())
+    return "".join(f"\\{sign}" if sign in r"\`*_[]<>|#" else sign for sign in plain)

@@ -1,0 +1,131 @@
+"""Fitting one model on released labels, and reading what it predicts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.data.classes import Classes
+from mapl.data.rows import Rows, for_learner, n_rows
+from mapl.errors import InvalidParameter
+from mapl.students.lesson import Lesson
+from mapl.teachers.spelling import codes_of, natural
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """A learner for students: an unfitted estimator, and whether it takes nothing but the codes 0, 1, ..."""
+
+    name: str
+    estimator: Any
+    codes_only: bool = False
+
+
+class Coded:
+    """A model that was fitted on contiguous codes and answers with class names."""
+
+    def __init__(self, model: Any, names: NDArray[Any]) -> None:
+        self.model = model
+        self.classes_ = names
+
+    def predict(self, rows: Rows) -> NDArray[Any]:
+        return np.asarray(self.classes_[np.asarray(self.model.predict(rows)).astype(np.int64)])
+
+    def predict_proba(self, rows: Rows) -> NDArray[Any]:
+        return np.asarray(self.model.predict_proba(rows))
+
+
+def fitted(learning: Learning, lesson: Lesson) -> Any:
+    """Fit on the rows that have a label; a single class needs no learner and becomes a constant.
+
+    Everything here is public, so a failure is told in the learner's own words.
+    """
+    known = lesson if lesson.answered.all() else lesson.part(np.flatnonzero(lesson.answered))
+    names = natural(known.classes)
+    present, places = np.unique(known.codes, return_inverse=True)
+    if len(present) == 1:
+        return _constant(names[known.codes])
+    model = fresh(learning.estimator, known.seed)
+    targets = places if learning.codes_only else names[known.codes]
+    try:
+        with quietly():
+            model.fit(handed(model, known.rows), targets, **_weights(model, known))
+    except InvalidParameter:
+        raise
+    except Exception as failure:
+        raise InvalidParameter(
+            f"The student {learning.name} cannot be fitted on the released labels: "
+            f"{type(failure).__name__}: {failure}. Choose another learner; the released labels can be used again "
+            "for free."
+        ) from failure
+    return Coded(model, names[present]) if learning.codes_only else model
+
+
+def predicted_codes(model: Any, rows: Rows, classes: Classes) -> NDArray[np.int64]:
+    """Return the class number that a model predicts for each row, UNKNOWN where it names no class."""
+    return codes_of(model.predict(handed(model, rows)), classes, n_rows(rows))
+
+
+def handed(model: Any, rows: Rows) -> Rows:
+    """Return rows as a model takes them: mapl's own parts take any kind, other learners a frame or a matrix."""
+    from sklearn.pipeline import Pipeline
+
+    from mapl.data.encoder import Encoder
+
+    own = isinstance(model, Pipeline) and isinstance(model.steps[0][1], Encoder)
+    return rows if own or getattr(model, "takes_any_rows", False) else for_learner(rows)
+
+
+def fresh(estimator: Any, seed: int) -> Any:
+    """Return an unfitted copy in which every random_state that was left open is the seed."""
+    if not hasattr(estimator, "get_params"):
+        return deepcopy(estimator)
+    from sklearn.base import clone
+
+    copy = clone(estimator)
+    left_open = [
+        name
+        for name, value in copy.get_params(deep=True).items()
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    ]
+    return copy.set_params(**dict.fromkeys(left_open, seed)) if left_open else copy
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Keep back a learner's complaints about its convergence; on noisy labels nothing can be done about it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # ConvergenceWarning is one
+        yield
+
+
+def _constant(names: NDArray[Any]) -> Any:
+    from sklearn.dummy import DummyClassifier
+
+    # Its rows are never looked at, so any will do.
+    return DummyClassifier(strategy="constant", constant=names[0]).fit(np.zeros((1, 1)), names[:1])
+
+
+def _weights(model: Any, lesson: Lesson) -> dict[str, Any]:
+    """Return the weights of the rows under the name by which the model takes them."""
+    if lesson.weights is None:
+        return {}
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import has_fit_parameter
+
+    name, last = ("", model)
+    while isinstance(last, Pipeline):
+        step, last = last.steps[-1]
+        name += f"{step}__"
+    if not has_fit_parameter(last, "sample_weight"):
+        raise InvalidParameter(
+            f"{type(last).__name__} takes no weights; give a student whose fit takes sample_weight, or no weights."
+        )
+    return {f"{name}sample_weight": lesson.weights}

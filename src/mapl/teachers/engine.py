@@ -1,0 +1,149 @@
+"""Polling the teachers: fit a learner on every shard, ask it the questions, count its votes.
+
+The votes of teacher k are a function of shard k, k, the learner and the questions. Proof: docs/proofs/shards.md.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from mapl.data.rows import Rows, n_rows
+from mapl.data.shards import Sharded
+from mapl.errors import InvalidParameter
+from mapl.teachers.ballot import Ballot
+from mapl.teachers.dispatch import bench, replies
+from mapl.teachers.learner import Learner
+from mapl.teachers.worker import VOTE
+from mapl.types import Tallies
+
+SECONDS_BETWEEN_CHECKPOINTS = 5.0
+
+Progress = Callable[[int], None]
+
+
+def poll(
+    learner: Learner,
+    sharded: Sharded,
+    questions: Rows,
+    *,
+    n_classes: int,
+    ballot: Ballot | None = None,
+    n_jobs: int = -1,
+    time_limit: float | None = None,
+    on_progress: Progress | None = None,
+    checkpoint: Path | None = None,
+) -> Ballot:
+    """Train every teacher that has not voted yet, ask it all questions, count its votes, and forget it.
+
+    A teacher whose shard is empty or holds one class, that raises, takes too long, ends its process or answers
+    anything but one vote per question votes for the fallback class; the poll goes on and says nothing about it.
+
+    Parameters
+    ----------
+    questions
+        The public rows.
+    ballot
+        Counts the votes; one that was loaded from a checkpoint goes on where it stopped.
+    n_jobs
+        How many processes train at the same time; -1 for one per processor. Votes do not depend on it.
+    time_limit
+        Seconds of computing that a teacher may use; by the clock it may take thrice as long. None for no limit.
+    on_progress
+        Called with the number of teachers that have voted.
+    checkpoint
+        Where to save the ballot now and then, and whenever the poll ends, for whatever reason.
+    """
+    if ballot is None:
+        ballot = Ballot(n_rows(questions), n_classes, sharded.n_teachers)
+    if (ballot.n_questions, ballot.n_classes, ballot.n_teachers) != (
+        n_rows(questions),
+        n_classes,
+        sharded.n_teachers,
+    ):
+        raise InvalidParameter(
+            f"The ballot is for {ballot.n_questions} questions, {ballot.n_classes} classes and {ballot.n_teachers} "
+            f"teachers, the poll has {n_rows(questions)}, {n_classes} and {sharded.n_teachers}; take the settings "
+            "of the run that began the ballot, or begin a new one."
+        )
+    try:
+        with bench(learner, "vote", n_classes=n_classes, questions=questions, time_limit=time_limit) as job:
+            saved = time.monotonic()
+            with closing(replies(job, partial(_parcel, sharded), ballot.missing(), n_jobs)) as came:
+                for k, reply in came:
+                    _cast(ballot, k, reply)
+                    if on_progress is not None:
+                        on_progress(ballot.n_voted)
+                    if checkpoint is not None and time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
+                        ballot.save(checkpoint)
+                        saved = time.monotonic()
+    finally:
+        if checkpoint is not None:
+            ballot.save(checkpoint)
+    return ballot
+
+
+def fit_teachers(
+    learner: Learner,
+    sharded: Sharded,
+    *,
+    n_classes: int,
+    n_jobs: int = -1,
+    time_limit: float | None = None,
+    on_progress: Progress | None = None,
+) -> Teachers:
+    """Train every teacher and keep the models, for questions that come later. Parameters as in `poll`."""
+    models: list[bytes | None] = [None] * sharded.n_teachers
+    with (
+        bench(learner, "keep", n_classes=n_classes, time_limit=time_limit) as job,
+        closing(replies(job, partial(_parcel, sharded), range(sharded.n_teachers), n_jobs)) as came,
+    ):
+        for done, (k, reply) in enumerate(came, start=1):
+            models[k] = reply
+            if on_progress is not None:
+                on_progress(done)
+    return Teachers(learner, tuple(models), n_classes, n_jobs, time_limit)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Teachers:
+    """Models that wait for questions, None for a teacher that failed. Private, and silent about it."""
+
+    learner: Learner
+    models: tuple[bytes | None, ...]
+    n_classes: int
+    n_jobs: int = -1
+    time_limit: float | None = None
+
+    def votes(self, rows: Rows) -> Tallies:
+        """Ask every teacher; one that fails, now or in training, votes for the fallback class."""
+        ballot = Ballot(n_rows(rows), self.n_classes, len(self.models))
+        limit = self.time_limit
+        with bench(self.learner, "ask", n_classes=self.n_classes, questions=rows, time_limit=limit) as job:
+            for k, reply in replies(job, self.models.__getitem__, range(len(self.models)), self.n_jobs):
+                _cast(ballot, k, reply)
+        return ballot.tallies()
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __repr__(self) -> str:
+        return f"Teachers({len(self)} teachers, private)"
+
+
+def _cast(ballot: Ballot, k: int, reply: bytes | None) -> None:
+    ballot.cast(k, None if reply is None else np.frombuffer(reply, dtype=VOTE))
+
+
+def _parcel(sharded: Sharded, k: int) -> bytes | None:
+    """Return the rows and labels of one shard for the way to a worker, None if there is nothing to learn in it."""
+    if len(np.unique(sharded.labels[sharded.members(k)])) < 2:
+        return None
+    return pickle.dumps(sharded.shard(k), protocol=pickle.HIGHEST_PROTOCOL)

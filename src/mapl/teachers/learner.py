@@ -1,0 +1,97 @@
+"""What a teacher is made of: anything that learns from rows and labels and then votes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.data.classes import Classes
+from mapl.data.rows import Rows, n_rows, take
+from mapl.data.schema import Schema
+from mapl.errors import InvalidParameter
+from mapl.teachers.command import Command, CommandLearner
+from mapl.teachers.dispatch import SAMPLE_ROWS, bench
+from mapl.teachers.estimator import EstimatorLearner
+from mapl.teachers.function import FunctionLearner
+from mapl.teachers.pool import n_workers, workers
+from mapl.teachers.presets import preset
+from mapl.teachers.worker import DIED, rehearsed
+from mapl.types import Labels
+
+Predict = Callable[[Rows], NDArray[np.int64]]
+"""A fitted teacher: maps prepared questions to class numbers, UNKNOWN for what names no class."""
+
+
+class Learner(Protocol):
+    """How teachers are trained. A learner sees one shard at a time, and must keep nothing from it for the next."""
+
+    @property
+    def name(self) -> str: ...
+
+    def prepare(self, questions: Rows) -> Rows:
+        """Bring public rows into the form that predictions take, once for all teachers."""
+        ...
+
+    def train(self, rows: Rows, labels: Labels, *, n_classes: int, seed: int) -> Predict:
+        """Learn from one shard. All randomness must come from the seed or from the global generators."""
+        ...
+
+
+def as_learner(given: Any, classes: Classes, schema: Schema | None = None) -> Learner:
+    """Make a learner of what a user hands over.
+
+    Parameters
+    ----------
+    given
+        The name of a preset, an estimator with fit and predict (or a whole Pipeline), a function
+        ``train(X, y) -> predict``, a `Command`, or a learner.
+    classes
+        The declared classes; estimators and functions get their names, as whole numbers if all names are such.
+    schema
+        The declared columns, from which presets build their encoder.
+    """
+    if isinstance(given, str):
+        return EstimatorLearner(given, preset(given).build(schema), classes)
+    if isinstance(given, Command):
+        return CommandLearner(given, classes, "label" if schema is None or schema.label is None else schema.label)
+    if hasattr(given, "train") and hasattr(given, "prepare"):
+        learner: Learner = given
+        return learner
+    if hasattr(given, "fit") and hasattr(given, "predict"):
+        return EstimatorLearner(type(given).__name__, given, classes)
+    if callable(given):
+        return FunctionLearner(getattr(given, "__name__", type(given).__name__), given, classes)
+    raise InvalidParameter(
+        f"The learner is of type {type(given).__name__}; hand over the name of a preset, an estimator with fit and "
+        "predict, a function train(X, y) that returns a prediction function, or a Command."
+    )
+
+
+def rehearse(
+    learner: Learner, public_rows: Rows, n_classes: int, *, n_jobs: int = -1, time_limit: float | None = None
+) -> None:
+    """Try a learner on public rows with made-up labels, before any private row is read.
+
+    The rehearsal runs where teachers will run, so it also finds a learner that cannot be sent there.
+
+    Raises
+    ------
+    InvalidParameter
+        If it fails, with the learner's own words; they can only speak of public rows.
+    """
+    some = take(public_rows, np.arange(min(SAMPLE_ROWS, n_rows(public_rows)), dtype=np.int64))
+    with bench(learner, "vote", n_classes=n_classes, questions=some, time_limit=time_limit) as job:
+        try:
+            with workers(n_workers(n_jobs), fresh=job.isolated) as executor:
+                words = executor.submit(rehearsed, job).result()
+        except BrokenExecutor:
+            words = DIED
+    if words:
+        raise InvalidParameter(
+            f"The learner {learner.name} failed in a rehearsal on public rows with made-up labels: {words[:1000]}. "
+            "Nothing private was read. Correct the learner or its settings and try again."
+        )
