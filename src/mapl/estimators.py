@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from mapl.data.classes import Classes
 from mapl.data.conform import conformed
-from mapl.data.rows import Rows, checked, digests, is_matrix, n_rows, take
+from mapl.data.rows import Rows, checked, digests, n_rows, take
 from mapl.data.schema import Schema, draft
 from mapl.data.shards import ShardKey
 from mapl.data.table import PrivateTable, unit_column
@@ -24,7 +24,7 @@ from mapl.errors import BudgetExhausted, InvalidData, InvalidParameter
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.pipeline.inputs import n_units, split_label_private
 from mapl.pipeline.label import Effort, Workplace, label, shards
-from mapl.pipeline.request import Planned, Request, planned
+from mapl.pipeline.request import Request, planned
 from mapl.planning import Agreement
 from mapl.release import Ledger, Limits, MemoryLedger, Statement, statement_of
 from mapl.release.loop import Released, begin_stage, step
@@ -47,14 +47,18 @@ class _Private(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.classes is None:
             raise InvalidParameter(
                 "classes is None, and mapl never reads the classes off private labels: a rare class would give its "
-                'holder away. Declare them, for example classes=("no", "yes"); or classes="labels" if which classes '
-                "occur is public knowledge."
+                'holder away. Declare them, for example classes=("no", "yes"); or classes="labels" if which '
+                "classes occur is public knowledge."
             )
-        known = np.unique(y) if isinstance(self.classes, str) and self.classes == FROM_LABELS else np.array(self.classes)
+        known = (
+            np.unique(y)
+            if isinstance(self.classes, str) and self.classes == FROM_LABELS
+            else np.array(self.classes)
+        )
         if known.ndim != 1 or len(known) < 2 or len(set(known.tolist())) < len(known):
             raise InvalidParameter(
-                f"There are {known.size} classes declared; expected at least two different ones. A classifier can't "
-                "learn from one class."
+                f"There are {known.size} classes declared; expected at least two different ones. A classifier "
+                "can't learn from one class."
             )
         return known
 
@@ -352,7 +356,8 @@ class PrivateOracle(_Private):
             time_limit=self.time_limit,
         )
         begin_stage(self._ledger, self._mechanism, self._coins_, plan.task)
-        self._schema, self._said = schema, {}
+        self._schema = schema
+        self._said: dict[bytes, int] = {}
         self.classes_, self.plan_ = known, plan.plan
         return self
 
@@ -435,8 +440,8 @@ def _codes(labels: NDArray[Any], known: NDArray[Any]) -> Labels:
     codes = order[place]
     if (known[codes] != labels).any():
         raise InvalidData(
-            f"y holds labels that are none of the {len(known)} declared classes; declare every class in `classes`, in "
-            "the type that y has."
+            f"y holds labels that are none of the {len(known)} declared classes; declare every class in `classes`, "
+            "in the type that y has."
         )
     return codes.astype(np.int32)
 

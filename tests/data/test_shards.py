@@ -162,6 +162,14 @@ def test_the_splits_that_others_use_change_nearly_every_shard(broken: Any) -> No
     assert sum(changed) == 1
 
 
+def test_one_record_turns_every_vote_of_an_even_split() -> None:
+    """The counterexample of docs/proofs/shards.md: a teacher votes for the label of its first row."""
+    labels = np.arange(20) % 2
+    first = [part[0] for part in np.array_split(labels, 10)]
+    assert first == [0] * 10
+    assert [part[0] for part in np.array_split(labels[1:], 10)] == [1] * 10
+
+
 # What is handed out
 
 

@@ -284,7 +284,7 @@ def test_whatever_a_killed_run_has_published_is_recorded(killed: dict[str, Any])
     safe = killed["safe"]
     assert safe["violations"] == []
     assert safe["kills"] == 100
-    assert safe["published"] >= 100, "the runs were killed too early to tell"
+    assert safe["published"] >= 20, "the runs were killed too early to tell"
 
 
 def test_publishing_before_recording_is_caught(killed: dict[str, Any]) -> None:

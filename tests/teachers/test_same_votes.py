@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ QUESTIONS = np.random.default_rng(1).integers(-4, 5, size=(40, 3)).astype(np.flo
 
 def votes(learner: Learner, sharded: Sharded, questions: Any, n_jobs: int) -> list[bytes | None]:
     with bench(learner, "vote", n_classes=3, questions=questions) as job:
-        came = dict(replies(job, lambda k: _parcel(sharded, k), range(sharded.n_teachers), n_jobs))
+        came = dict(replies(job, partial(_parcel, sharded, None), range(sharded.n_teachers), n_jobs))
     return [came[k] for k in range(sharded.n_teachers)]
 
 

@@ -11,12 +11,12 @@ import typer
 from rich.table import Table
 
 from mapl.cli.console import EXHAUSTED, out, progress, tell
+from mapl.data.classes import Classes
 from mapl.mechanisms import Task, entry
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.planning import Agreement, Choice, choose
 from mapl.release import ReleaseFolder, Statement, Votes, admit, read_truth, read_votes, statement_of
 from mapl.release import aggregate as release
-from mapl.data.classes import Classes
 from mapl.release.labels_file import label_accuracy
 from mapl.release.loop import refuse_senseless
 from mapl.release.statement import NOT_PRIVATE, to_json

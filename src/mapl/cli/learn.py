@@ -48,12 +48,18 @@ def learn(
     label: str = typer.Option(help="The column of the labels."),
     epsilon: float = typer.Option(help="Privacy budget, usually between 0.1 and 10."),
     delta: float = typer.Option(help="Failure probability, well below one over the number of people."),
-    to: Path = typer.Option(..., "--out", help="Folder of the run; the same command goes on with an unfinished one."),
+    to: Path = typer.Option(
+        ..., "--out", help="Folder of the run; the same command goes on with an unfinished one."
+    ),
     public: Path | None = typer.Option(None, help="Public rows with the same columns, without labels."),
     label_private: bool = typer.Option(False, help="The features are public: only labels are protected."),
     unit: str | None = typer.Option(None, help="The column that says whose a row is, such as patient_id."),
-    classes: str | None = typer.Option(None, help="Names of the classes, separated by commas; never read off PRIVATE."),
-    schema: Path | None = typer.Option(None, help="What the columns are (`mapl schema`).  [default: from --public]"),
+    classes: str | None = typer.Option(
+        None, help="Names of the classes, separated by commas; never read off PRIVATE."
+    ),
+    schema: Path | None = typer.Option(
+        None, help="What the columns are (`mapl schema`).  [default: from --public]"
+    ),
     learner: str = typer.Option("ridge", help="A learner of `mapl learners`, or module:name to import."),
     learner_command: str | None = typer.Option(
         None, help='A program as learner: "Rscript fit.R {shard} {queries} {votes}".'
@@ -65,8 +71,12 @@ def learn(
     mechanism: str = typer.Option("auto", help="A name of `mapl mechanisms`, or auto, which answers everything."),
     may_abstain: bool = typer.Option(False, help="Let auto take mechanisms that may abstain."),
     max_abstentions: int | None = typer.Option(None, help="Halt right after this many abstentions."),
-    agreement: str | None = typer.Option(None, help="Expected share of the winner's votes, such as 0.95:0.6,0.7:0.4."),
-    error_share: float = typer.Option(0.0, help="Share of the budget for a private estimate of the teachers' error."),
+    agreement: str | None = typer.Option(
+        None, help="Expected share of the winner's votes, such as 0.95:0.6,0.7:0.4."
+    ),
+    error_share: float = typer.Option(
+        0.0, help="Share of the budget for a private estimate of the teachers' error."
+    ),
     queries: int | None = typer.Option(None, help="Ask N of the public rows only."),
     student: str = typer.Option("auto", help="The student's learner: a preset, auto, or module:name."),
     strategy: How = typer.Option(How.plain, help="How the student learns."),
@@ -93,7 +103,9 @@ def learn(
     declared = None if classes is None else Classes.parse(classes)
     expected = None if agreement is None else Agreement.parse(agreement)
     if delta >= LARGE_DELTA:
-        tell(f"mapl: warning: delta {delta:g} lets about one unit in {1 / delta:.0f} go unprotected; 1e-5 is usual.")
+        tell(
+            f"mapl: warning: delta {delta:g} lets about one unit in {1 / delta:.0f} go unprotected; 1e-5 is usual."
+        )
 
     def ask(known: Classes) -> Request:
         return Request(
@@ -111,7 +123,9 @@ def learn(
             error_share=error_share,
         )
 
-    ask(Classes(("no", "yes")) if declared is None else declared)  # so that a bad setting is told before files are read
+    ask(
+        Classes(("no", "yes")) if declared is None else declared
+    )  # so that a bad setting is told before files are read
     tables = Tables(private, label, public, label_private, unit, declared, schema, tuple(group))
     teacher = learner_of(learner) if learner_command is None else Command(learner_command)
     chosen = None if student == "auto" else learner_of(student)
@@ -144,7 +158,9 @@ def table(learned: Learned, evaluation: Evaluation | None, folder: Path) -> Tabl
     shown.add_column(overflow="fold")
     if evaluation is not None:
         shown.add_row("student accuracy", f"{evaluation.accuracy:.2%} on {evaluation.rows} public test rows")
-    shown.add_row("epsilon guaranteed", f"{said.guaranteed_epsilon:.4g} at delta {said.delta:g}, of {said.budget_epsilon:g}")
+    shown.add_row(
+        "epsilon guaranteed", f"{said.guaranteed_epsilon:.4g} at delta {said.delta:g}, of {said.budget_epsilon:g}"
+    )
     shown.add_row("adjacency", said.adjacency)
     shown.add_row("unit", said.unit)
     shown.add_row("teachers", f"{said.teachers}, {learned.planned.plan.why}")
@@ -152,7 +168,9 @@ def table(learned: Learned, evaluation: Evaluation | None, folder: Path) -> Tabl
         shown.add_row("teachers' error", f"{labelled.error_rate:.1%}, estimated privately")
     shown.add_row("mechanism", said.mechanism)
     shown.add_row("answered", f"{said.answered} of {said.queries} public rows, {said.abstained} abstentions")
-    shown.add_row("student", f"{learned.student.learner}, {learned.student.strategy}: {folder / 'public' / 'student.skops'}")
+    shown.add_row(
+        "student", f"{learned.student.learner}, {learned.student.strategy}: {folder / 'public' / 'student.skops'}"
+    )
     shown.add_row("report", str(folder / "public" / "report.html"))
     return shown
 

@@ -39,7 +39,11 @@ def predict(
     if to is not None:
         _write(to, predicted)
     if as_json:
-        record: dict[str, Any] = {"rows": len(predicted), "accuracy": accuracy, "out": None if to is None else str(to)}
+        record: dict[str, Any] = {
+            "rows": len(predicted),
+            "accuracy": accuracy,
+            "out": None if to is None else str(to),
+        }
         if to is None:
             record["predictions"] = predicted.tolist()
         typer.echo(to_json(record))
@@ -98,4 +102,3 @@ def _write(path: Path, predicted: NDArray[Any]) -> None:
     else:
         pa.parquet.write_table(table, sink)
     write_once(path, sink.getvalue().to_pybytes())
-

@@ -79,6 +79,4 @@ def evaluate(folder: RunFolder, test: Path, published: Publication, reference: f
     student = load(folder.student)
     rows, truth = read_rows(test, student, str(published.settings["label"]), need_labels=True)
     assert truth is not None
-    return Evaluation.of(
-        truth, student.predict_codes(rows), classes=published.classes.names, reference=reference
-    )
+    return Evaluation.of(truth, student.predict_codes(rows), classes=published.classes.names, reference=reference)

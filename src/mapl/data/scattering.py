@@ -32,7 +32,7 @@ def n_coefficients(side: int) -> int:
 
 
 def scatter(image: Floats) -> Floats:
-    """Return the coefficients of a square image: the mean, both scales, and the pairs of a fine and a coarse one."""
+    """Return the coefficients of a square image: means, both scales, and pairs of a fine and a coarse one."""
     side = len(image)
     bank = _bank(side)
     start = (bank.size - side) // 2
@@ -103,8 +103,8 @@ def _gabor_hat(size: int, sigma: float, angle: float, frequency: float) -> Doubl
 def _means(size: int, step: int, count: int) -> Floats:
     """Gaussian means around every fourth pixel of a canvas of which every `step`-th pixel is known."""
     period = step * size
-    gap = step * np.arange(size)[None, :] - STRIDE * np.arange(1, count + 1)[:, None]
-    gap = (gap + period / 2) % period - period / 2
+    ahead = step * np.arange(size)[None, :] - STRIDE * np.arange(1, count + 1)[:, None]
+    gap = (ahead + period / 2) % period - period / 2
     weight = np.exp(-0.5 * (gap / (0.4 * STRIDE)) ** 2)
     weight /= weight.sum(axis=1, keepdims=True)
     return np.ascontiguousarray(np.kron(weight, weight).T, np.float32)
@@ -114,5 +114,4 @@ def _halved(hat: NDArray[np.complex64]) -> NDArray[np.complex64]:
     """Keep every second pixel, which folds the Fourier transform."""
     half = hat.shape[-1] // 2
     rows = hat[..., :half, :] + hat[..., half:, :]
-    folded: NDArray[np.complex64] = (rows[..., :half] + rows[..., half:]) * np.float32(0.25)
-    return folded
+    return np.asarray((rows[..., :half] + rows[..., half:]) * np.float32(0.25), np.complex64)

@@ -73,7 +73,9 @@ def read_private(path: Path, given: Declared) -> PrivateTable:
     return private_table(table, label=given.label, classes=given.classes, unit=given.unit, schema=given.schema)
 
 
-def split_label_private(table: PrivateTable, key: ShardKey, share: float = QUESTION_SHARE) -> tuple[PrivateTable, Rows]:
+def split_label_private(
+    table: PrivateTable, key: ShardKey, share: float = QUESTION_SHARE
+) -> tuple[PrivateTable, Rows]:
     """Split a table whose features are public: some units' features become questions, the others teach.
 
     The labels of the questions are set aside and used for nothing (BTT18, section 5). The coin of a unit is a keyed
@@ -86,8 +88,8 @@ def split_label_private(table: PrivateTable, key: ShardKey, share: float = QUEST
     asked = split(ids, key, share, "questions")
     if not asked.any() or asked.all():
         raise InvalidData(
-            "The table has too few rows to be split into teachers' rows and questions; give more rows, or public rows "
-            "of their own with --public."
+            "The table has too few rows to be split into teachers' rows and questions; give more rows, or public "
+            "rows of their own with --public."
         )
     teaching, questions = np.flatnonzero(~asked), np.flatnonzero(asked)
     unit_ids = None if table.unit_ids is None else table.unit_ids.take(teaching)
@@ -95,7 +97,7 @@ def split_label_private(table: PrivateTable, key: ShardKey, share: float = QUEST
 
 
 def fingerprint(path: Path) -> str:
-    """Return the SHA-256 of a private file. It is private too: it tells whether a guessed table is the right one."""
+    """Return the SHA-256 of a private file. It is private too: it tells whether a guessed table is right."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -105,4 +107,3 @@ def n_units(table: PrivateTable) -> int:
     if table.unit_ids is not None:
         return len(set(unit_bytes(table.unit_ids)))
     return n_rows(table.rows)
-

@@ -18,8 +18,7 @@ from mapl.noise import Coins
 from mapl.pipeline.request import Adjacency, Planned, calibrated
 from mapl.planning import Choice
 from mapl.planning.agreement import agreement_from
-from mapl.release import Ledger, Released, Statement, aggregate, statement_of
-from mapl.release.chain import Limits
+from mapl.release import Ledger, Limits, Released, Statement, aggregate, statement_of
 from mapl.release.error_estimate import estimate_error, hard_questions
 from mapl.release.promise import promise_of
 from mapl.release.statement import StageSpend
@@ -109,7 +108,8 @@ def label(
 
     Notes
     -----
-    *Guarantee.* The plan's budget, for the adjacency and unit in the returned statement. Proof: docs/proofs/pipeline.md.
+    *Guarantee.* The plan's budget, for the adjacency and unit in the returned statement. Proof:
+    docs/proofs/pipeline.md.
     """
     effort = Effort() if effort is None else effort
     request, plan = planned.request, planned.plan
@@ -130,7 +130,7 @@ def label(
         time_limit=effort.time_limit,
         on_progress=effort.on_progress,
         checkpoint=place.ballot,
-        **({} if aside is None else {"held_out": aside}),
+        held_out=aside,
     )
     choice, rate = planned.choice, None
     earlier: tuple[StageSpend, ...] = ()
@@ -175,8 +175,8 @@ def shards(table: PrivateTable, key: ShardKey, n_teachers: int, adjacency: Adjac
     ids = identities(table, adjacency)
     if n_teachers > len(set(ids)):
         raise InvalidParameter(
-            f"There are {n_teachers} teachers and fewer privacy units than that in the private table; most teachers "
-            "would have nothing to learn from. Ask for fewer with --teachers. Nothing was spent."
+            f"There are {n_teachers} teachers and fewer privacy units than that in the private table; most "
+            "teachers would have nothing to learn from. Ask for fewer with --teachers. Nothing was spent."
         )
     sharded = Sharded(table.rows, table.labels, ids, Shards(key, n_teachers))
     sharded.verify()
@@ -186,8 +186,7 @@ def shards(table: PrivateTable, key: ShardKey, n_teachers: int, adjacency: Adjac
 def _error_rate(planned: Planned, ballot: Ballot, ledger: Ledger, coins: Coins) -> float:
     estimate = planned.error_estimate
     assert estimate is not None
-    wrong, tested = ballot.own_errors()
-    parts = np.array([estimate.part(w, t) for w, t in zip(wrong, tested, strict=True)], dtype=np.int64)
+    parts = np.array([estimate.part(wrong, tested) for wrong, tested in ballot.own_errors()], dtype=np.int64)
     return estimate.rate(estimate_error(estimate, parts, coins, ledger=ledger))
 
 

@@ -54,8 +54,8 @@ class Tables:
     def __post_init__(self) -> None:
         if (self.public is None) != self.label_private:
             raise InvalidParameter(
-                "Public rows are needed to ask the teachers about: give a table of unlabelled rows with --public, or "
-                "--label-private where the features of the private table are public themselves (not both)."
+                "Public rows are needed to ask the teachers about: give a table of unlabelled rows with --public, "
+                "or --label-private where the features of the private table are public themselves (not both)."
             )
 
 
@@ -123,9 +123,7 @@ def learn(
     _refuse_unknown_groups(tables.groups, questions)
     learner = as_learner(learners.teacher, given.classes, given.schema)
     rehearse(learner, questions.rows, len(given.classes), n_jobs=learners.n_jobs, time_limit=learners.time_limit)
-    check_storable(
-        learners.student, questions.rows, given.classes, schema=given.schema, strategy=learners.strategy
-    )
+    check_storable(learners.student, questions.rows, given.classes, schema=given.schema, strategy=learners.strategy)
     request = ask(given.classes)
     table: PrivateTable | None = None
     if request.adjacency != "add-remove" and request.n_rows is None and request.n_teachers is None:

@@ -59,8 +59,8 @@ class Publication:
             )
         except FileNotFoundError as failure:
             raise InvalidParameter(
-                f"{folder.path} holds no finished run: {Path(failure.filename).name} is missing. Give the folder that "
-                "mapl learn wrote with --out; an unfinished run goes on with the same command."
+                f"{folder.path} holds no finished run: {Path(failure.filename).name} is missing. Give the folder "
+                "that mapl learn wrote with --out; an unfinished run goes on with the same command."
             ) from None
         except NotADirectoryError:
             raise InvalidParameter(f"{folder.path} is a file; give the folder that mapl learn wrote.") from None

@@ -104,9 +104,7 @@ def planned(request: Request, n_questions: int) -> Planned:
     if request.n_teachers is not None:
         n_teachers, why_teachers = request.n_teachers, "as asked"
     else:
-        n_teachers, why_teachers = teachers_for(
-            request.n_rows, request.budget
-        )
+        n_teachers, why_teachers = teachers_for(request.n_rows, request.budget)
     task = request.task(n_teachers, n_questions)
     stages: list[Stage] = []
     estimate: ErrorEstimate | None = None
@@ -114,15 +112,11 @@ def planned(request: Request, n_questions: int) -> Planned:
     warning: str | None = None
     if request.error_share:
         estimate = ErrorEstimate.for_task(request.error_epsilon, n_teachers)
-        stages.append(
-            Stage("error", estimate.name, dict(estimate.parameters), Budget(request.error_epsilon, 0.0))
-        )
+        stages.append(Stage("error", estimate.name, dict(estimate.parameters), Budget(request.error_epsilon, 0.0)))
         stages.append(Stage("labels", request.mechanism, {"set by": "the released error rate"}, task.budget))
     else:
         choice, warning = calibrated(request, task, request.agreement or Agreement.default())
-        stages.append(
-            Stage("labels", choice.mechanism.name, dict(choice.mechanism.parameters), task.budget)
-        )
+        stages.append(Stage("labels", choice.mechanism.name, dict(choice.mechanism.parameters), task.budget))
     plan = Plan(
         classes=request.classes.names,
         n_teachers=n_teachers,

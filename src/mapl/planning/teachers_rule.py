@@ -20,9 +20,9 @@ def teachers_for(n_units: int | None, budget: Budget) -> tuple[int, str]:
     """Return the number of teachers for about n units, and why.
 
     More teachers drown the noise, and each learns from fewer rows. A vote's signal grows like K while teachers
-    improve slowly with the size n / K of their shards, so the best K grows like the root of n; a larger budget needs
-    fewer of them. ``K = 2 sqrt(n) epsilon^(-1/4)`` was found on Adult, a9a, Credit Default and Mushroom with other
-    seeds than the benchmark's; the optimum is flat, 30% more or less change little.
+    improve slowly with the size n / K of their shards, so the best K grows like the root of n; a larger budget
+    needs fewer of them. ``K = 2 sqrt(n) epsilon^(-1/4)`` was found on Adult, a9a, Credit Default and Mushroom with
+    other seeds than the benchmark's; the optimum is flat, 30% more or less change little.
 
     Examples
     --------
@@ -39,4 +39,6 @@ def teachers_for(n_units: int | None, budget: Budget) -> tuple[int, str]:
     wanted = round(SCALE * math.sqrt(n_units) * factor)
     # Tiny tables: a teacher needs a handful of rows, and a vote a handful of teachers.
     most = max(FEWEST_TEACHERS, n_units // SMALLEST_SHARD)
-    return min(max(wanted, FEWEST_TEACHERS), most), f"for about {n_units} declared units at epsilon {budget.epsilon:g}"
+    return min(
+        max(wanted, FEWEST_TEACHERS), most
+    ), f"for about {n_units} declared units at epsilon {budget.epsilon:g}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 from mapl.students.student import Student
@@ -163,5 +164,5 @@ def _number(value: Any) -> str:
 
 def _text(value: Any) -> str:
     """Return text as it reads, with everything escaped that Markdown or HTML would take for markup."""
-    plain = " ".join(str(value).split())
-    return "".join(f"\\{sign}" if sign in r"\`*_[]<>|#" else sign for sign in plain)
+    plain = escape(" ".join(str(value).split()), quote=False)
+    return "".join(f"\\{sign}" if sign in r"\`*_[]|#" else sign for sign in plain)

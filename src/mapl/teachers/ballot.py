@@ -27,7 +27,7 @@ class Ballot:
     question, by at most one moved vote.
     """
 
-    __slots__ = ("_counts", "_voted")
+    __slots__ = ("_counts", "_own_errors", "_voted")
 
     def __init__(self, n_questions: int, n_classes: int, n_teachers: int) -> None:
         positive_integer(n_questions=n_questions, n_classes=n_classes, n_teachers=n_teachers)
@@ -35,6 +35,7 @@ class Ballot:
             raise InvalidData(f"There are {n_teachers} teachers; mapl counts at most {MAX_TEACHERS}.")
         self._counts = np.zeros((n_questions, n_classes), dtype=np.int32)
         self._voted = np.zeros(n_teachers, dtype=np.bool_)
+        self._own_errors = np.zeros((n_teachers, 2), dtype=np.int64)
 
     @property
     def n_questions(self) -> int:
@@ -66,6 +67,14 @@ class Ballot:
             known = (block >= 0) & (block < self.n_classes)
             self._counts[np.arange(start, start + len(block)), np.where(known, block, FALLBACK)] += 1
 
+    def note_own_errors(self, k: int, wrong: int, tested: int) -> None:
+        """Note how many of the rows that were kept from teacher k it got wrong, and how many there were."""
+        self._own_errors[k] = wrong, tested
+
+    def own_errors(self) -> NDArray[np.int64]:
+        """Return for each teacher how many rows of its own shard it got wrong, and of how many; private."""
+        return self._own_errors
+
     @property
     def n_voted(self) -> int:
         """How many teachers have voted, which says nothing about how."""
@@ -86,7 +95,7 @@ class Ballot:
         descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
         try:
             with open(descriptor, "wb") as opened:
-                np.savez(opened, counts=self._counts, voted=self._voted)
+                np.savez(opened, counts=self._counts, voted=self._voted, own_errors=self._own_errors)
                 opened.flush()
                 os.fsync(opened.fileno())
             os.replace(unfinished, path)
@@ -99,16 +108,17 @@ class Ballot:
         """Read a checkpoint that `save` wrote."""
         try:
             with path.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
-                counts, voted = stored["counts"], stored["voted"]
+                counts, voted, own_errors = stored["counts"], stored["voted"], stored["own_errors"]
         except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
             raise InvalidData(
                 f"The ballot {path} is missing or damaged; delete it to poll the teachers again, which is free."
             ) from None
         whole = counts.ndim == 2 and counts.dtype == np.int32 and voted.ndim == 1 and voted.dtype == np.bool_
+        whole = whole and own_errors.shape == (len(voted), 2) and own_errors.dtype == np.int64
         if not whole or counts.min(initial=0) < 0 or (counts.sum(axis=1) != np.count_nonzero(voted)).any():
             raise InvalidData(f"The ballot {path} does not add up; delete it to poll the teachers again.")
         ballot = cls(counts.shape[0], counts.shape[1], len(voted))
-        ballot._counts, ballot._voted = counts, voted
+        ballot._counts, ballot._voted, ballot._own_errors = counts, voted, own_errors
         return ballot
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mapl.data.classes import Classes
 from mapl.data.rows import Rows, column, n_rows, names
 from mapl.errors import InvalidData, InvalidParameter
+from mapl.teachers.isolation import die_with_parent
 from mapl.teachers.spelling import codes_of
 from mapl.types import Labels, finite_positive
 
@@ -122,6 +123,7 @@ class CommandTeacher:
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "MAPL_SEED": str(self.seed)},
                 timeout=learner.command.time_limit,
+                preexec_fn=die_with_parent,
                 check=False,
             )
             if ended.returncode:

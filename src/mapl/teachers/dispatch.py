@@ -117,7 +117,7 @@ def _dispatched(
     waiting = deque(teachers)
     pending: dict[Future[tuple[float, list[Reply]]], list[int]] = {}
     at_once = 1
-    with workers(n, fresh=job.isolated) as executor:
+    with workers(n, fresh=job.isolated) as lent:
         try:
             while waiting or pending:
                 while waiting and len(pending) < n * TASKS_PER_WORKER:
@@ -132,7 +132,7 @@ def _dispatched(
                         parcels.append((k, parcel))
                         size += len(parcel)
                     if parcels:
-                        pending[executor.submit(work, job, parcels)] = [k for k, _ in parcels]
+                        pending[lent.submit(work, job, parcels)] = [k for k, _ in parcels]
                 for future in wait(pending, return_when=FIRST_COMPLETED).done:
                     seconds, answered = future.result()
                     del pending[future]

@@ -12,17 +12,18 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from mapl.data.rows import Rows, n_rows
+from mapl.data.rows import Rows, n_rows, take
 from mapl.data.shards import Sharded
 from mapl.errors import InvalidParameter
 from mapl.teachers.ballot import Ballot
 from mapl.teachers.dispatch import bench, replies
 from mapl.teachers.learner import Learner
 from mapl.teachers.worker import VOTE
-from mapl.types import Tallies
+from mapl.types import Flags, Tallies
 
 SECONDS_BETWEEN_CHECKPOINTS = 5.0
 
@@ -40,6 +41,7 @@ def poll(
     time_limit: float | None = None,
     on_progress: Progress | None = None,
     checkpoint: Path | None = None,
+    held_out: Flags | None = None,
 ) -> Ballot:
     """Train every teacher that has not voted yet, ask it all questions, count its votes, and forget it.
 
@@ -60,6 +62,8 @@ def poll(
         Called with the number of teachers that have voted.
     checkpoint
         Where to save the ballot now and then, and whenever the poll ends, for whatever reason.
+    held_out
+        Rows that no teacher learns from; each teacher is tested on those of its own shard (`Ballot.own_errors`).
     """
     if ballot is None:
         ballot = Ballot(n_rows(questions), n_classes, sharded.n_teachers)
@@ -76,7 +80,7 @@ def poll(
     try:
         with bench(learner, "vote", n_classes=n_classes, questions=questions, time_limit=time_limit) as job:
             saved = time.monotonic()
-            with closing(replies(job, partial(_parcel, sharded), ballot.missing(), n_jobs)) as came:
+            with closing(replies(job, partial(_parcel, sharded, held_out), ballot.missing(), n_jobs)) as came:
                 for k, reply in came:
                     _cast(ballot, k, reply)
                     if on_progress is not None:
@@ -103,7 +107,7 @@ def fit_teachers(
     models: list[bytes | None] = [None] * sharded.n_teachers
     with (
         bench(learner, "keep", n_classes=n_classes, time_limit=time_limit) as job,
-        closing(replies(job, partial(_parcel, sharded), range(sharded.n_teachers), n_jobs)) as came,
+        closing(replies(job, partial(_parcel, sharded, None), range(sharded.n_teachers), n_jobs)) as came,
     ):
         for done, (k, reply) in enumerate(came, start=1):
             models[k] = reply
@@ -139,11 +143,28 @@ class Teachers:
 
 
 def _cast(ballot: Ballot, k: int, reply: bytes | None) -> None:
-    ballot.cast(k, None if reply is None else np.frombuffer(reply, dtype=VOTE))
+    """Count a reply: one vote per question and, from a teacher that was tested, its errors and of how many."""
+    if reply is None:
+        ballot.cast(k, None)
+        return
+    votes, own = np.split(np.frombuffer(reply, dtype=VOTE), [ballot.n_questions])
+    ballot.cast(k, votes)
+    if own.size:
+        ballot.note_own_errors(k, int(own[0]), int(own[1]))
 
 
-def _parcel(sharded: Sharded, k: int) -> bytes | None:
-    """Return the rows and labels of one shard for the way to a worker, None if there is nothing to learn in it."""
-    if len(np.unique(sharded.labels[sharded.members(k)])) < 2:
+def _parcel(sharded: Sharded, held_out: Flags | None, k: int) -> bytes | None:
+    """Return what one teacher gets: the rows and labels of its shard, and apart those it is tested on, if any.
+
+    None if there is nothing to learn in it.
+    """
+    labels = sharded.labels[sharded.members(k)]
+    aside = np.zeros(len(labels), dtype=np.bool_) if held_out is None else held_out[sharded.members(k)]
+    if len(np.unique(labels[~aside])) < 2:
         return None
-    return pickle.dumps(sharded.shard(k), protocol=pickle.HIGHEST_PROTOCOL)
+    rows, labels = sharded.shard(k)
+    parcel: tuple[Any, ...] = (rows, labels)
+    if held_out is not None:
+        learned, tested = np.flatnonzero(~aside), np.flatnonzero(aside)
+        parcel = (take(rows, learned), labels[learned], take(rows, tested), labels[tested])
+    return pickle.dumps(parcel, protocol=pickle.HIGHEST_PROTOCOL)

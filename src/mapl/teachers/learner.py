@@ -86,8 +86,8 @@ def rehearse(
     some = take(public_rows, np.arange(min(SAMPLE_ROWS, n_rows(public_rows)), dtype=np.int64))
     with bench(learner, "vote", n_classes=n_classes, questions=some, time_limit=time_limit) as job:
         try:
-            with workers(n_workers(n_jobs), fresh=job.isolated) as executor:
-                words = executor.submit(rehearsed, job).result()
+            with workers(n_workers(n_jobs), fresh=job.isolated) as lent:
+                words = lent.submit(rehearsed, job).result()
         except BrokenExecutor:
             words = DIED
     if words:

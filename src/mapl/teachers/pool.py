@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
+
+import numpy as np
 
 from mapl.errors import InvalidParameter, MaplError
 from mapl.teachers.worker import ready, settle
 
 IDLE_SECONDS = 60
+PATIENCE = 5.0
 
 SINGLE_THREADED = dict.fromkeys(
     (
@@ -32,7 +37,51 @@ SINGLE_THREADED = dict.fromkeys(
 # Sets of text are walked in the order of their hashes, which must not differ from worker to worker.
 SURROUNDINGS = {**SINGLE_THREADED, "PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}
 
-_idle: dict[tuple[int, int], Any] = {}
+_idle: dict[tuple[int, int], Workers] = {}
+
+
+class Workers:
+    """Some worker processes that take one task each at a time."""
+
+    def __init__(self, n: int) -> None:
+        try:
+            loky = import_module("joblib.externals.loky")
+        except ModuleNotFoundError:  # joblib brings loky along, within itself or beside it
+            loky = import_module("loky")
+        self._executor = loky.ProcessPoolExecutor(n, timeout=IDLE_SECONDS, initializer=settle, env=SURROUNDINGS)
+        self._pending: set[Future[Any]] = set()
+
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run a task in the next worker that is free."""
+        future: Future[Any] = self._executor.submit(task, *arguments)
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
+        return future
+
+    def answer(self) -> bool:
+        """Say whether the workers are alive."""
+        try:
+            return bool(self.submit(ready).result())
+        except (BrokenExecutor, OSError):
+            return False
+
+    def dismiss(self) -> None:
+        """End workers that have nothing left to do."""
+        self._executor.shutdown()
+
+    def end(self) -> None:
+        """End the workers with whatever they run."""
+        # loky loses its workers if it is told so while a task is still on its way to them.
+        deadline = time.monotonic() + PATIENCE
+        while any(not future.running() and not future.done() for future in list(self._pending)):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.005)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # without pgrep, loky ends workers only; their children see to themselves
+            self._executor.shutdown(kill_workers=True)
 
 
 def n_workers(n_jobs: int) -> int:
@@ -41,14 +90,14 @@ def n_workers(n_jobs: int) -> int:
 
     if n_jobs == -1:
         return int(joblib.cpu_count())
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
         raise InvalidParameter(f"n_jobs is {n_jobs}; give a number of processes, or -1 for one per processor.")
-    return n_jobs
+    return int(n_jobs)
 
 
 @contextmanager
-def workers(n: int, *, fresh: bool = False) -> Iterator[Any]:
-    """Lend an executor with n worker processes; after any error they are ended, with whatever they run.
+def workers(n: int, *, fresh: bool = False) -> Iterator[Workers]:
+    """Lend n worker processes; after any error they are ended, with whatever they run.
 
     Parameters
     ----------
@@ -58,37 +107,26 @@ def workers(n: int, *, fresh: bool = False) -> Iterator[Any]:
     if not hasattr(os, "fork"):
         raise InvalidParameter("Teachers need a system with fork, such as Linux or macOS; on Windows use WSL.")
     place = (os.getpid(), n)
-    executor = _checked(None if fresh else _idle.pop(place, None), n)
+    lent = _alive(None if fresh else _idle.pop(place, None), n)
     try:
-        yield executor
+        yield lent
     except BaseException:
-        executor.shutdown(kill_workers=True)
+        lent.end()
         raise
     if fresh or place in _idle:
-        executor.shutdown(kill_workers=True)
+        lent.dismiss()
     else:
-        _idle[place] = executor
+        _idle[place] = lent
 
 
-def _checked(executor: Any, n: int) -> Any:
-    """Return an executor whose workers answer; one that was broken while idle is replaced."""
-    for candidate in (executor, None):
-        started = candidate or _started(n)
-        try:
-            started.submit(ready).result()
-        except (BrokenExecutor, OSError):
-            started.shutdown(kill_workers=True)
-            continue
-        return started
+def _alive(idle: Workers | None, n: int) -> Workers:
+    """Return workers that answer; those that died while idle are replaced."""
+    for candidate in (idle, None):
+        found = candidate or Workers(n)
+        if found.answer():
+            return found
+        found.end()
     raise MaplError(
         "Worker processes cannot be started, so no teacher was trained; check memory, the number of processes you "
         "may start, and that mapl can be imported outside of this program."
     )
-
-
-def _started(n: int) -> Any:
-    try:
-        loky = import_module("joblib.externals.loky")
-    except ModuleNotFoundError:  # joblib brings loky along, within itself or beside it
-        loky = import_module("loky")
-    return loky.ProcessPoolExecutor(n, timeout=IDLE_SECONDS, initializer=settle, env=SURROUNDINGS)

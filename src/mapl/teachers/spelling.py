@@ -30,7 +30,7 @@ def codes_of(predicted: Any, classes: Classes, n: int) -> NDArray[np.int64]:
         If this is not one prediction per row. The shape is looked at first, so a huge answer costs nothing.
     """
     cells = one_per_row(predicted, n)
-    if cells.dtype.kind in "OT":
+    if cells.dtype.kind in ("O", "T"):
         cells = np.array(cells.tolist())
     elif cells.dtype.kind == "b":
         cells = cells.astype(np.int64)

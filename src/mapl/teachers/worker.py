@@ -126,11 +126,14 @@ def reply_of(job: Job, k: int, parcel: bytes) -> bytes | None:
             predict = pickle.loads(parcel)
             with _undisturbed(job, seed=k):
                 return _votes(job, predict, questions)
-        rows, labels = pickle.loads(parcel)
+        rows, labels, *kept_from_it = pickle.loads(parcel)
         learner = pickle.loads(job.learner.read_bytes())
         with _undisturbed(job, seed=k):
             predict = learner.train(rows, labels, n_classes=job.n_classes, seed=k)
-            return pickled(predict) if job.task == "keep" else _votes(job, predict, questions)
+            if job.task == "keep":
+                return pickled(predict)
+            votes = _votes(job, predict, questions)
+            return votes + _own_errors(learner, predict, *kept_from_it) if kept_from_it else votes
     except BaseException:  # even SystemExit: a teacher that fails casts the fallback vote, and says nothing
         return None
 
@@ -180,6 +183,14 @@ def _votes(job: Job, predict: Callable[[Any], Any], questions: Any) -> bytes:
     codes = one_per_row(predict(questions), job.n_questions)
     votes: bytes = np.clip(codes, -1, job.n_classes).astype(VOTE).tobytes()
     return votes
+
+
+def _own_errors(learner: Any, predict: Callable[[Any], Any], rows: Any, labels: Any) -> bytes:
+    """Return how many of the rows that were kept from a teacher it gets wrong, and how many there are."""
+    wrong = (
+        np.count_nonzero(one_per_row(predict(learner.prepare(rows)), len(labels)) != labels) if len(labels) else 0
+    )
+    return np.array([wrong, len(labels)], dtype=VOTE).tobytes()
 
 
 def _in_own_process(job: Job, task: Callable[[], bytes | None]) -> bytes | None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from numpy.typing import NDArray
 
 from mapl.data.classes import Classes
@@ -31,8 +30,3 @@ def public_table(n: int = 400, *, right: float = 0.8, answered: float = 0.8, see
     labels[draws.random(n) >= answered] = ABSTAIN
     rows = pa.table({"age": age, "job": job, "noise": draws.normal(size=n)})
     return Public(rows, truth, labels, Classes(("no", "yes")))
-
-
-@pytest.fixture(scope="session")
-def public() -> Public:
-    return public_table()

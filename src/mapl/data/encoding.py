@@ -1,0 +1,56 @@
+"""Which encoder rows get: the one place that decides it, for teachers and students alike."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.data.encoder import Encoder
+from mapl.data.projection import Projection
+from mapl.data.public_encoder import GRAPH_DIM, MOST_FITTED, N_SPECTRAL, PublicEncoder
+from mapl.data.rows import Rows, is_sparse
+from mapl.data.schema import Schema
+from mapl.data.spectral import Spectral
+
+
+def encoder_for(schema: Schema, public_rows: Rows) -> Encoder:
+    """Return the encoder of a run, made once from its schema and PUBLIC rows."""
+    if any(declared.kind == "image" for declared in schema.columns):
+        return PublicEncoder.fit_public(public_rows, schema)
+    return Encoder.of(schema)
+
+
+def for_teachers(encoder: Encoder) -> Encoder:
+    """Return what teachers see, whose shards are small: of an image only a few coordinates."""
+    return encoder.narrowed() if isinstance(encoder, PublicEncoder) else encoder
+
+
+def binned(encoder: Encoder, bins: bool) -> Encoder:
+    """Return the same encoder with or without bins."""
+    other = copy(encoder)
+    other.bins = bins
+    return other
+
+
+def spectral_coordinates(encoder: Encoder, public_rows: Rows) -> NDArray[np.float32]:
+    """Return where each of the PUBLIC rows stands among them all."""
+    encoded = encoder.transform(public_rows)
+    if isinstance(encoder, PublicEncoder):
+        own = encoded[:, : encoder.n_spectral]
+        return np.asarray(own.toarray() if is_sparse(own) else own)
+    dense = _dense(encoded)
+    some = dense[np.random.default_rng(0).permutation(len(dense))[:MOST_FITTED]]
+    projection = Projection.fit(some, dim=GRAPH_DIM)
+    return Spectral.fit(projection(some), dim=N_SPECTRAL)(projection(dense))
+
+
+def _dense(encoded: Any) -> NDArray[np.float32]:
+    if not is_sparse(encoded):
+        return np.asarray(encoded, np.float32)
+    from sklearn.decomposition import TruncatedSVD
+
+    width = min(GRAPH_DIM, *(size - 1 for size in encoded.shape))
+    return np.asarray(TruncatedSVD(max(width, 1), random_state=0).fit_transform(encoded), np.float32)

@@ -1,0 +1,179 @@
+"""Spectral coordinates: where a row stands in the graph that joins each public row with its nearest ones.
+
+Rows that many short steps join have similar coordinates, so groups of alike public rows lie together before anybody
+has seen a label. The graph is made of public rows. Every other row is placed by itself, between its nearest public
+rows (Nystrom extension).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+
+SLOWEST = 0.1
+"""Eigenvectors of a smaller eigenvalue fade within two steps; they describe noise."""
+
+DENSE = 500
+"""Graphs of so few rows are decomposed whole."""
+
+DISTANCES_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spectral:
+    """Slow eigenvectors of the random walk on public rows.
+
+    Parameters
+    ----------
+    landmarks
+        The public rows of the graph, all different; points on the grid of `Projection`.
+    radii
+        How far from each the last of its neighbours is.
+    walk, pace
+        The eigenvectors, one column each with a mean square of 1, and their eigenvalues.
+    n_neighbours
+        How many neighbours a row has.
+    """
+
+    landmarks: Floats
+    radii: Doubles
+    walk: Floats
+    pace: Doubles
+    n_neighbours: int
+
+    @classmethod
+    def fit(cls, public: Floats, *, dim: int, n_neighbours: int = 10) -> Self:
+        """Build the graph of PUBLIC points; equal points are one landmark."""
+        first = np.sort(np.unique(public, axis=0, return_index=True)[1])
+        landmarks = np.ascontiguousarray(public[first])
+        k = min(n_neighbours, len(landmarks) - 1)
+        if k < 1:
+            return cls(landmarks, np.ones(1), np.zeros((1, 0), np.float32), np.zeros(0), 1)
+        near, gap = _all_nearest(landmarks, k)
+        radii = np.sqrt(gap[:, -1])
+        walk, pace = _slow_eigenvectors(_graph(near, gap, radii), dim)
+        return cls(landmarks, radii, walk, pace, k)
+
+    @property
+    def dim(self) -> int:
+        return len(self.pace)
+
+    def __call__(self, points: Floats) -> Floats:
+        """Return the coordinates of each point, a function of that point alone.
+
+        A landmark has its own place; any other point lies between its nearest landmarks, one step of the walk away.
+        """
+        placed = np.empty((len(points), self.dim), np.float32)
+        landmarks = self.landmarks.astype(np.float64)
+        norms, one_step = (landmarks**2).sum(axis=1), self.walk * self.pace
+        for block in _blocks(len(points), len(landmarks)):
+            gap = _gaps(points[block], landmarks, norms)
+            near = _nearest(gap, self.n_neighbours)
+            gap = np.take_along_axis(gap, near, axis=1)
+            weight = self._weights(near, gap)
+            total = np.zeros((len(near), self.dim))
+            for j in range(near.shape[1]):  # in this order for every point, so that each is placed alike
+                total += weight[:, j, None] * one_step[near[:, j]]
+            at_home = gap[:, 0] == 0
+            total[at_home] = one_step[near[at_home, 0]] * self.pace
+            placed[block] = total
+        return placed
+
+    def _weights(self, near: NDArray[np.intp], gap: Doubles) -> Doubles:
+        """Gaussian weights whose widths follow how dense the public rows lie, adding up to 1."""
+        own = np.sqrt(np.maximum(gap[:, -1:], np.finfo(np.float64).tiny))
+        exponent = gap / (own * self.radii[near])
+        weight = np.exp(exponent.min(axis=1, keepdims=True) - exponent)  # the largest is 1 even far from everything
+        total = np.zeros(len(weight))
+        for j in range(weight.shape[1]):
+            total += weight[:, j]
+        return np.asarray(weight / total[:, None])
+
+
+def _blocks(n: int, n_landmarks: int) -> Iterator[slice]:
+    step = max(1, DISTANCES_AT_ONCE // n_landmarks)
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
+
+
+def _gaps(points: Floats, landmarks: Doubles, norms: Doubles) -> Doubles:
+    """Squared distances; exact, since the points lie on a grid, and so the same in every block."""
+    wide = points.astype(np.float64)
+    gaps: Doubles = wide @ landmarks.T
+    gaps *= -2
+    gaps += norms
+    gaps += (wide**2).sum(axis=1)[:, None]
+    return gaps
+
+
+def _nearest(gap: Doubles, k: int) -> NDArray[np.intp]:
+    """Return the places of the k smallest entries of each row, smallest first."""
+    found = np.sort(np.argpartition(gap, k - 1, axis=1)[:, :k], axis=1)
+    order = np.argsort(np.take_along_axis(gap, found, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(found, order, axis=1)
+
+
+def _all_nearest(landmarks: Floats, k: int) -> tuple[NDArray[np.intp], Doubles]:
+    """Return each landmark's k nearest other ones and how far they are, squared."""
+    wide = landmarks.astype(np.float64)
+    norms = (wide**2).sum(axis=1)
+    near, gaps = np.empty((len(wide), k), np.intp), np.empty((len(wide), k))
+    for block in _blocks(len(wide), len(wide)):
+        gap = _gaps(landmarks[block], wide, norms)
+        gap[np.arange(len(gap)), np.arange(block.start, block.stop)] = np.inf
+        near[block] = _nearest(gap, k)
+        gaps[block] = np.take_along_axis(gap, near[block], axis=1)
+    return near, gaps
+
+
+def _graph(near: NDArray[np.intp], gap: Doubles, radii: Doubles) -> Any:
+    """Join neighbours by Gaussian weights that adapt to the density on both sides."""
+    n, k = near.shape
+    weight = np.exp(-gap / (radii[:, None] * radii[near]))
+    # A weight of nought would cut a lonely row off, whose walk would then have nowhere to go.
+    weight = np.maximum(weight, 1e-12)
+    one_way = sp.csr_array((weight.ravel(), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    return one_way.maximum(one_way.T).tocsr()
+
+
+def _slow_eigenvectors(graph: Any, dim: int) -> tuple[Floats, Doubles]:
+    """Return the slowest eigenvectors of the walk, without the constant one, and their eigenvalues."""
+    n = graph.shape[0]
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    root = sp.diags_array(1 / np.sqrt(degree))
+    symmetric = (root @ graph @ root).tocsr()
+    known = np.sqrt(degree / degree.sum())  # belongs to the constant
+    dim = min(dim, n - 2)
+    if dim < 1:
+        return np.zeros((n, 0), np.float32), np.zeros(0)
+    if n <= DENSE:
+        values, vectors = np.linalg.eigh(symmetric.toarray() - np.outer(known, known))
+    else:
+        values, vectors = _largest(symmetric, known, dim)
+    order = np.argsort(-values)[:dim]
+    order = order[values[order] > SLOWEST]
+    walk = vectors[:, order] * np.sqrt(degree.sum() / degree)[:, None]
+    return np.asarray(walk, np.float32), np.asarray(np.minimum(values[order], 1.0), np.float64)
+
+
+def _largest(symmetric: Any, known: Doubles, dim: int) -> tuple[Doubles, Doubles]:
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+    # The known eigenvector is moved out of the way, so that a graph in several parts keeps all the others.
+    operator = LinearOperator(
+        symmetric.shape, matvec=lambda v: symmetric @ v - known * (known @ v), dtype=np.float64
+    )
+    start = np.random.default_rng(0).standard_normal(len(known))
+    try:
+        values, vectors = eigsh(operator, k=dim, which="LA", v0=start, ncv=min(len(known), 3 * dim), tol=1e-6)
+    except ArpackNoConvergence as unfinished:  # what has been found will do
+        values, vectors = unfinished.eigenvalues, unfinished.eigenvectors
+    return np.asarray(values), np.asarray(vectors)

@@ -1,0 +1,113 @@
+"""The model card says what a reader needs, and nothing in it becomes markup by accident."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from released_table import public_table
+
+from mapl.data.classes import Classes
+from mapl.mechanisms import Task, make
+from mapl.noise import Coins, SeededCoins, SystemCoins
+from mapl.release import aggregate, statement_of
+from mapl.students import STRATEGIES, Student, model_card, save, train_student
+from mapl.types import Budget, Tallies
+
+
+@pytest.fixture(scope="module")
+def student() -> Student:
+    public = public_table(120)
+    return train_student(public.rows, public.labels, classes=public.classes, learner="logistic")
+
+
+def statement(coins: Coins) -> dict[str, Any]:
+    votes = Tallies.checked(np.tile([90, 10], (120, 1)))
+    task = Task(Budget(1.0, 1e-5), n_teachers=100, n_classes=2, n_queries=120)
+    mechanism = make("link", task)
+    told = statement_of(mechanism, task, aggregate(votes, mechanism, coins), coins)
+    return dict(json.loads(told.to_json()))
+
+
+def test_the_headings_of_a_model_card(student: Student) -> None:
+    said = statement(SystemCoins())
+    card = model_card(student, said)
+    headings = [line for line in card.splitlines() if line.startswith("#")]
+    assert headings == [
+        "# A student of a private vote",
+        "## Intended use",
+        "## Training data",
+        "## Privacy",
+        "## Evaluation",
+        "## Limits",
+        "## How to use it",
+    ]
+    assert "classes no, yes: logistic" in card
+    assert "Columns: age, job, noise." in card
+    assert f"It learned from {student.n_labels} labelled rows. The teachers were asked 120 questions" in card
+    assert "NOT PRIVATE" not in card
+    assert card.endswith("\n")
+
+
+def test_the_privacy_statement_is_quoted_in_full(student: Student) -> None:
+    said = statement(SystemCoins())
+    card = model_card(student, said, plan={"why": "100 teachers as asked"})
+    assert f"| epsilon, at most | {said['guaranteed_epsilon']:.4g} |" in card
+    assert "| delta | 1e-05 |" in card
+    for part in (said["in_plain_words"], said["unit"], said["adjacency"], *said["assumptions"]):
+        assert part in card
+    assert "Why these settings: 100 teachers as asked." in card
+
+
+def test_a_run_without_privacy_says_so_first(student: Student) -> None:
+    card = model_card(student, statement(SeededCoins(1)))
+    assert card.index("**NOT PRIVATE.**") < card.index("## Intended use")
+    assert "## Privacy\n\n**None.**" in card
+    assert "epsilon, at most" not in card
+
+
+def test_figures_are_shown_where_there_are_any(student: Student) -> None:
+    said = statement(SystemCoins())
+    assert "Not evaluated" in model_card(student, said)
+    card = model_card(student, said, evaluation={"accuracy": 0.84127, "rows": 2000})
+    assert "Not evaluated" not in card
+    assert "| accuracy | 0.8413 |" in card
+    assert "| rows | 2000 |" in card
+
+
+def test_warnings_halts_and_the_digest_are_told(student: Student) -> None:
+    warned = replace(student, warnings=("It knows one class only.",), statement_sha256="ab" * 32)
+    card = model_card(warned, {**statement(SystemCoins()), "halted": True})
+    assert "- It knows one class only." in card
+    assert "ran out before all questions were asked" in card
+    assert f"SHA-256 `{'ab' * 32}`" in card
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_is_explained(student: Student, strategy: str) -> None:
+    other = model_card(replace(student, strategy="another"), {})
+    assert len(model_card(replace(student, strategy=strategy), {})) > len(other)
+
+
+def test_names_never_become_markup(student: Student) -> None:
+    names = ("<script>alert(1)</script>", "[x](http://example.org)", "a|b", "# head\n\n## head", "`code`", "*b*")
+    rude = replace(student, classes=Classes(names), learner="<img src=x>")
+    card = model_card(rude, {"unit": "a | b"}, evaluation={"<b>": 1.0})
+    assert "<script" not in card
+    assert "<img" not in card
+    assert "<b>" not in card
+    assert r"\[x\](http" in card
+    assert r"a\|b" in card
+    assert r"\# head \#\# head" in card
+    assert len([line for line in card.splitlines() if line.startswith("#")]) == 7
+
+
+def test_the_code_on_the_card_runs(student: Student, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    public = public_table(120)
+    save(student, tmp_path / "student.skops")
+    monkeypatch.chdir(tmp_path)
+    code = model_card(student, {}).split("```python\n")[1].split("```")[0]
+    exec(compile(code, "card", "exec"), {"rows": public.rows})

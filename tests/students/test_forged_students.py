@@ -1,0 +1,313 @@
+"""Files that mapl did not write, or that were changed since, are refused before anything is built."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+import pytest
+import skops.io
+from forger import Change, node, nodes, of_numbers, rewritten
+from lightgbm import LGBMClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from mapl.data.classes import Classes
+from mapl.errors import InvalidData
+from mapl.students import load, train_student
+from mapl.students.student_file import dumps, loads
+
+TWO = Classes(("no", "yes"))
+
+
+def honest_file() -> bytes:
+    return dumps(of_numbers(GaussianNB())[0])
+
+
+class Trap:
+    """What a forger puts into a pickle: opening it leaves a mark."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.mark),)
+
+
+def test_a_renamed_pickle_is_refused_unopened(tmp_path: Path) -> None:
+    mark, path = tmp_path / "mark", tmp_path / "student.skops"
+    path.write_bytes(pickle.dumps(Trap(mark)))
+    with pytest.raises(InvalidData, match="Pickle and joblib files can run code when they are opened"):
+        load(path)
+    assert not mark.exists()
+    pickle.loads(path.read_bytes())
+    assert mark.exists()  # the trap works
+
+
+def test_types_that_run_code_are_refused_unbuilt(tmp_path: Path) -> None:
+    """Files whose model is a call in disguise, in each of the ways in which skops can make one."""
+    mark = tmp_path / "mark"
+    text = {
+        "__class__": "str",
+        "__module__": "builtins",
+        "__loader__": "JsonNode",
+        "content": json.dumps(str(mark)),
+    }
+    arguments = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": [text]}
+    empty = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": []}
+    no_keys = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
+    nothing = {
+        "__class__": "dict",
+        "__module__": "builtins",
+        "__loader__": "DictNode",
+        "content": {},
+        "key_types": no_keys,
+    }
+    function = {"__class__": "mkdir", "__module__": "os", "__loader__": "FunctionNode"}
+    disguises = [
+        node("os.mkdir", "ConstructorFromReduceNode", content=arguments),
+        node("os.mkdir", "ListNode", content=[text]),
+        node(
+            "functools.partial",
+            "PartialNode",
+            content={"func": function, "args": arguments, "kwds": nothing, "namespace": nothing},
+        ),
+        node("operator.methodcaller", "OperatorFuncNode", attrs=arguments),
+        node(
+            "lightgbm.basic.Booster",
+            "ConstructorFromReduceNode",
+            content=node("builtins.tuple", "TupleNode", content=[empty, empty, text]),
+        ),
+    ]
+    honest = honest_file()
+    for disguise in disguises:
+
+        def put(plan: dict[str, Any], disguise: dict[str, Any] = disguise) -> None:
+            extra = {key: plan[key] for key in ("protocol", "_skops_version")}
+            plan.clear()
+            plan.update(disguise, **extra)
+
+        with pytest.raises(InvalidData, match=r"does not build from files|in an unusual way") as refusal:
+            loads(rewritten(honest, plan=put))
+        named = disguise["__class__"] if disguise["__class__"] != "partial" else "mkdir"
+        assert named in str(refusal.value)
+        assert not mark.exists()
+
+
+def test_a_foreign_module_is_not_even_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = tmp_path / "mark"
+    (tmp_path / "trapped_module.py").write_text(f"open({str(mark)!r}, 'w').close()\nclass Model: pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def put(plan: dict[str, Any]) -> None:
+        plan["__module__"], plan["__class__"] = "trapped_module", "Model"
+
+    with pytest.raises(InvalidData, match=r"trapped_module\.Model"):
+        loads(rewritten(honest_file(), plan=put))
+    assert "trapped_module" not in sys.modules
+    assert not mark.exists()
+
+
+def test_what_skops_users_write_is_no_student(tmp_path: Path) -> None:
+    skops.io.dump(GaussianNB().fit([[0.0], [1.0]], [0, 1]), tmp_path / "model.skops")
+    with pytest.raises(InvalidData, match=r"was not written by mapl; expected a student.skops with its mapl.json"):
+        load(tmp_path / "model.skops")
+    with pytest.raises(InvalidData, match="cannot be read"):
+        load(tmp_path / "missing.skops")
+
+
+def test_older_forms_and_other_versions() -> None:
+    honest = honest_file()
+
+    def form(about: dict[str, Any]) -> None:
+        about["format_version"] = 2
+
+    with pytest.raises(InvalidData, match="this mapl reads form 1 of 'mapl student'"):
+        loads(rewritten(honest, about=form))
+
+    def protocol(plan: dict[str, Any]) -> None:
+        plan["protocol"] = 0
+
+    with pytest.raises(InvalidData, match="form 0 of skops; mapl reads form 2 and later"):
+        loads(rewritten(honest, plan=protocol))
+
+    def libraries(about: dict[str, Any]) -> None:
+        about["libraries"]["scikit-learn"] = "0.24.1"
+
+    student = loads(rewritten(honest, about=libraries))
+    assert student.warnings[0].startswith("This student was saved with scikit-learn 0.24.1 and is read with")
+
+
+def test_damaged_files_are_refused_in_words() -> None:
+    honest = dumps(of_numbers(HistGradientBoostingClassifier(max_iter=20))[0])
+    draws = np.random.default_rng(0)
+    for _ in range(150):
+        content = bytearray(honest)
+        kind = draws.integers(3)
+        at = int(draws.integers(len(content)))
+        if kind == 0:
+            del content[at:]
+        elif kind == 1:
+            content[at] ^= 1 << int(draws.integers(8))
+        else:
+            content[at : at + 64] = draws.bytes(64)
+        try:
+            loads(bytes(content))
+        except InvalidData:
+            continue
+    for content in (b"", b"PK", honest[:-1]):
+        with pytest.raises(InvalidData, match="The student file"):
+            loads(content)
+
+
+def test_a_zip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mapl.students.student_file.MOST_BYTES", 1 << 20)
+    bomb = io.BytesIO(honest_file())
+    with ZipFile(bomb, "a", compression=ZIP_DEFLATED) as archive:
+        archive.writestr("zeros.npy", bytes(1 << 21))
+    with pytest.raises(InvalidData, match="unpacks to more than"):
+        loads(bomb.getvalue())
+
+
+def test_deeply_nested_plans_are_refused() -> None:
+    deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+    with pytest.raises(InvalidData, match="damaged"):
+        loads(rewritten(honest_file(), **{"schema.json": deep}))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("left", 10**6), ("right", 10**6), ("left", 0), ("feature_idx", 10**6), ("feature_idx", -1)],
+)
+def test_boosted_trees_that_point_outside_are_refused(field: str, value: int) -> None:
+    student, _ = of_numbers(HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5))
+    student.model._predictors[1][0].nodes[field][0] = value
+    with pytest.raises(InvalidData, match="points outside itself"):
+        loads(dumps(student))
+
+
+@pytest.mark.parametrize(("field", "value"), [("bitset_idx", 10**6), ("feature_idx", 1)])
+def test_category_sets_that_are_not_there_are_refused(field: str, value: int) -> None:
+    learner = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5, categorical_features=[0])
+    draws = np.random.default_rng(0)
+    rows = np.stack([draws.integers(0, 9, 300), draws.normal(size=300)], axis=1)
+    student = train_student(rows, (rows[:, 0] % 2).astype(int), classes=TWO, learner=learner)
+    assert loads(dumps(student)).predict_codes(rows).tolist() == student.predict_codes(rows).tolist()
+    nodes_ = student.model._predictors[0][0].nodes
+    assert nodes_["is_categorical"][0]
+    nodes_[field][0] = value
+    with pytest.raises(InvalidData, match="points outside itself"):
+        loads(dumps(student))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("left_child", 10**6), ("right_child", 0), ("feature", 10**6), ("feature", -2)]
+)
+def test_forests_that_point_outside_are_refused(field: str, value: int) -> None:
+    student, _ = of_numbers(RandomForestClassifier(3))
+    tree = student.model.estimators_[1].tree_
+    state = tree.__getstate__()
+    state["nodes"][field][0] = value
+    tree.__setstate__(state)
+    with pytest.raises(InvalidData, match="points outside itself"):
+        loads(dumps(student))
+
+
+def test_forests_for_more_columns_than_they_check_are_refused() -> None:
+    student, _ = of_numbers(RandomForestClassifier(3))
+    student.model.n_features_in_ = 1
+    with pytest.raises(InvalidData, match="points outside itself"):
+        loads(dumps(student))
+
+
+def test_trees_that_claim_more_nodes_than_stored_are_cut_to_these() -> None:
+    student, rows = of_numbers(DecisionTreeClassifier())
+
+    def more(plan: dict[str, Any]) -> None:
+        (tree,) = nodes(plan, "Tree")
+        tree["content"]["content"]["node_count"]["content"] = "1000000"
+
+    again = loads(rewritten(dumps(student), plan=more))
+    assert again.model.tree_.node_count == student.model.tree_.node_count
+    np.testing.assert_array_equal(again.predict(rows), student.predict(rows))
+
+
+def test_trees_with_outputs_that_are_not_there_are_refused() -> None:
+    student, _ = of_numbers(DecisionTreeClassifier())
+
+    def outputs(plan: dict[str, Any]) -> None:
+        (tree,) = nodes(plan, "Tree")
+        tree["__reduce__"]["args"]["content"][2]["content"] = "1000000"
+
+    with pytest.raises(InvalidData, match="points outside itself"):
+        loads(rewritten(dumps(student), plan=outputs))
+
+
+def test_one_number_for_two_objects_is_refused() -> None:
+    """skops builds the first object it meets under a number, so what was checked could be something else."""
+    student, _ = of_numbers(LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1))
+
+    def swap(plan: dict[str, Any]) -> None:
+        (booster,) = nodes(plan, "Booster")
+        decoy = plan["content"]["content"]["boosting_type"]
+        decoy["__id__"] = booster["content"]["content"]["_handle"]["__id__"]
+
+    with pytest.raises(InvalidData, match="gives one number to two objects"):
+        loads(rewritten(dumps(student), plan=swap))
+
+
+def _change(before: str, after: str) -> Change:
+    def change(plan: dict[str, Any]) -> None:
+        for booster in nodes(plan, "Booster"):
+            handle = booster["content"]["content"]["_handle"]
+            text = json.loads(handle["content"])
+            assert before in text
+            handle["content"] = json.dumps(text.replace(before, after, 1))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("tree_sizes=", "tree_sizes=9"),
+        ("num_leaves=", "num_leaves=9"),
+        ("left_child=", "left_child=77 "),
+        ("left_child=1", "left_child=0"),
+        ("split_feature=", "split_feature=9"),
+        ("split_feature=", "split_feature=-"),
+        ("max_feature_idx=3", "max_feature_idx=9"),
+        ("num_class=3", "num_class=1"),
+        ("num_class:3", "num_class:99"),
+        ("num_cat=0", "num_cat=1"),
+        ("decision_type=2", "decision_type=3"),
+        ("is_linear=0", "is_linear=1"),
+        ("objective=", "objective=custom "),
+        ("num_class=3", "num_class=3\nnum_class=3"),
+        ("end of trees", "end of bees"),
+        ("tree\n", "tree\nTree=0\n"),
+    ],
+)
+def test_lightgbm_models_that_do_not_add_up_are_refused(before: str, after: str) -> None:
+    student, _ = of_numbers(LGBMClassifier(n_estimators=2, min_child_samples=5, n_jobs=1, verbose=-1))
+    with pytest.raises(InvalidData, match="LightGBM model that does not add up"):
+        loads(rewritten(dumps(student), plan=_change(before, after)))
+
+
+def test_a_booster_without_a_model_is_refused() -> None:
+    student, _ = of_numbers(LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1))
+
+    def empty(plan: dict[str, Any]) -> None:
+        (booster,) = nodes(plan, "Booster")
+        booster["content"]["content"]["_handle"]["content"] = "null"
+
+    with pytest.raises(InvalidData, match="LightGBM model that does not add up"):
+        loads(rewritten(dumps(student), plan=empty))
