@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine with Python 3.11+ and make:
-#   make demo   private labels from a built-in ensemble
+#   make demo   the whole job on a made-up clinic: private table in, publishable model out
 #   make test   lint, types, import contracts and all tests
 PYTHON ?= python3
 VENV   := .venv
@@ -28,6 +28,7 @@ bench: $(VENV)/installed-test
 	$(BIN)/pip install --quiet -e '.[plots]'
 	$(BIN)/python benchmarks/aggregate.py
 	$(BIN)/python benchmarks/picture.py
+	$(BIN)/python benchmarks/learn.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \

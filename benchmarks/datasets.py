@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from mapl.data.encoder import Encoder
+from mapl.data.encoding import encoder_for, with_bins
 from mapl.data.schema import draft
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -99,8 +99,15 @@ def labels_of(table: pa.Table) -> NDArray[np.int64]:
 
 
 def matrices(split: Split, *, bins: bool = False) -> Matrices:
-    """Encode a split by its public rows: categories one-hot, numbers standardised and, if asked, binned as well."""
-    encoder = Encoder.of(draft(split.public), bins=bins)
+    """Encode a split as mapl does, by its public rows.
+
+    Parameters
+    ----------
+    bins
+        Whether numbers get one more column per public bin, which lets linear models bend.
+    """
+    schema = draft(split.public)
+    encoder = with_bins(encoder_for(schema, split.public), schema, bins=bins)
     X_private, X_public, X_eval = (
         encoder.transform(rows)
         for rows in (split.private.drop_columns(LABEL), split.public, split.evaluation.drop_columns(LABEL))

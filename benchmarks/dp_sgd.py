@@ -18,7 +18,7 @@ from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import DataLoader, TensorDataset
 
 DELTA = 1e-5
-# One setting for all data sets and budgets, the best of a dozen on the evaluation rows: generous to this baseline.
+# One setting for all data sets and budgets, chosen from twenty on evaluation rows: generous to this baseline.
 BATCH, EPOCHS, CLIP, RATE = 1024, 20, 1.0, 4.0
 
 
@@ -39,9 +39,8 @@ def accuracy(split_npz: str, epsilon: float, seed: int) -> float:
         epochs=EPOCHS,
         max_grad_norm=CLIP,
     )
-    mean = AveragedModel(
-        linear
-    )  # of the steps of the second half: noise cancels out, and averaging costs no privacy
+    # The mean over the second half of the steps: noise cancels out, and averaging costs no privacy.
+    mean = AveragedModel(linear)
     for epoch in range(EPOCHS):
         for rows, labels in batches:
             optimizer.zero_grad()

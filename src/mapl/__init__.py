@@ -16,8 +16,11 @@ _HOMES = {
     "Budget": "mapl.types",
     "Loss": "mapl.accounting",
     "MaplError": "mapl.errors",
+    "PrivateClassifier": "mapl.estimators",
+    "PrivateOracle": "mapl.estimators",
     "Released": "mapl.release",
     "SeededCoins": "mapl.noise",
+    "SqliteLedger": "mapl.release.sqlite_ledger",
     "StableAnswers": "mapl.types",
     "Statement": "mapl.release",
     "SystemCoins": "mapl.noise",
@@ -35,6 +38,8 @@ __all__ = [*sorted(_HOMES), "__version__"]
 if TYPE_CHECKING:
     from mapl.accounting import Loss as Loss
     from mapl.errors import MaplError as MaplError
+    from mapl.estimators import PrivateClassifier as PrivateClassifier
+    from mapl.estimators import PrivateOracle as PrivateOracle
     from mapl.mechanisms import Task as Task
     from mapl.mechanisms import make as make
     from mapl.noise import SeededCoins as SeededCoins
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
     from mapl.release import admit as admit
     from mapl.release import aggregate as aggregate
     from mapl.release import statement_of as statement_of
+    from mapl.release.sqlite_ledger import SqliteLedger as SqliteLedger
     from mapl.types import ABSTAIN as ABSTAIN
     from mapl.types import Budget as Budget
     from mapl.types import StableAnswers as StableAnswers

@@ -1,39 +1,11 @@
-"""Running the command line inside the test process, in an empty folder."""
+"""Votes for the verbs that start from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
-
-from mapl.cli import app
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    stdout: str
-    stderr: str
-
-
-Mapl = Callable[..., Ran]
-
-
-@pytest.fixture
-def mapl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mapl:
-    """Run ``mapl`` with some arguments in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: Any) -> Ran:
-        result = CliRunner().invoke(app, [str(a) for a in arguments])
-        return Ran(result.exit_code, result.stdout, result.stderr)
-
-    return run
 
 
 @pytest.fixture

@@ -1,46 +1,63 @@
-"""``mapl demo``: the main job on a built-in ensemble."""
+"""``mapl demo``: the whole job on a made-up clinic."""
 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from mapl.cli import demo
-from mapl.types import ADJACENCY, UNIT
+from mapl.data.synthetic import UNIT, Clinic, best_accuracy
 
 Mapl = Callable[..., Any]
 
 
-def test_the_demo_runs_prints_and_repeats(mapl: Mapl) -> None:
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "N_PRIVATE", 6000)
+    monkeypatch.setattr(demo, "N_PATIENTS", 2400)
+    monkeypatch.setattr(demo, "N_PUBLIC", 600)
+    monkeypatch.setattr(demo, "N_TEST", 600)
+
+
+def test_the_demo_runs_prints_and_repeats(mapl: Mapl, small: None) -> None:
+    ran = mapl("demo", "--epsilon", 4)
+    assert ran.code == 0, ran.stderr
+    text = " ".join(ran.stdout.replace("│", " ").split())
+    for part in ("at delta 1e-06", "all records of one patient_id", "made up", "mapl-demo/run/public/report.html"):
+        assert part in text
+    shown = re.search(r"student accuracy ([\d.]+)%", text)
+    without = re.search(r"is right on ([\d.]+)%", text)
+    best = re.search(r"better than ([\d.]+)%", text)
+    assert shown
+    assert without
+    assert best
+    assert 70 < float(shown[1]) < float(best[1]) + 3
+    assert 80 < float(without[1]) < float(best[1]) + 3
+    said = json.loads(Path("mapl-demo/run/public/statement.json").read_text())
+    assert said["private"] is True
+    assert said["guaranteed_epsilon"] <= 4
+    assert said["answered"] == 600
+    page = Path("mapl-demo/run/public/report.html").read_text()
+    assert f"{without[1][:4]}" in page
+    Path("mapl-demo/left-over").touch()
+    assert mapl("demo", "--epsilon", 3).code == 0
+    assert not Path("mapl-demo/left-over").exists()
+    assert json.loads(Path("mapl-demo/run/public/statement.json").read_text())["budget_epsilon"] == 3
+
+
+def test_the_whole_demo_takes_less_than_a_minute(mapl: Mapl) -> None:
     start = time.perf_counter()
     ran = mapl("demo")
     assert ran.code == 0, ran.stderr
-    assert time.perf_counter() - start < 15
-    text = " ".join(ran.stdout.replace("│", " ").split())
-    for part in (
-        "at delta 1e-05",
-        ADJACENCY,
-        UNIT,
-        "label accuracy",
-        "made up",
-        "The result is in mapl-demo/public",
-    ):
-        assert part in text
-    said = json.loads(Path("mapl-demo/public/statement.json").read_text())
-    assert said["private"] is True
-    assert said["epsilon"] <= 2
-    assert said["answered"] > 100
-    assert said["teachers"] == 250
-    assert np.load("mapl-demo/private/votes.npy").shape == (1000, 3)
-    Path("mapl-demo/left-over").touch()
-    assert mapl("demo", "--epsilon", 4).code == 0
-    assert not Path("mapl-demo/left-over").exists()
-    assert json.loads(Path("mapl-demo/public/statement.json").read_text())["budget_epsilon"] == 4
+    # The figure asked for is 60 s on two quiet cores; tests run beside each other, so this only finds a blunder.
+    assert time.perf_counter() - start < 180
 
 
 def test_a_foreign_folder_is_left_alone(mapl: Mapl) -> None:
@@ -53,32 +70,19 @@ def test_a_foreign_folder_is_left_alone(mapl: Mapl) -> None:
 
 
 def test_bad_budgets_leave_the_earlier_demo(mapl: Mapl) -> None:
-    for epsilon in ("-1", "nan", "inf", "0.001"):
+    for epsilon in ("-1", "nan", "inf", "0.0001"):
         assert mapl("demo", "--epsilon", epsilon).code == 2
         assert not Path("mapl-demo").exists()
 
 
-def test_nobodys_shard_depends_on_others() -> None:
-    key = b"k" * 32
-    people = [f"person-{i}" for i in range(2000)]
-    alone = np.concatenate([demo.shards([person], key) for person in people])
-    np.testing.assert_array_equal(demo.shards(people, key), alone)
-    assert (demo.shards(people, b"other") != alone).mean() > 0.9
-    sizes = np.bincount(alone, minlength=demo.N_TEACHERS)
-    assert sizes.max() < 30
-
-
-def test_a_teacher_without_two_classes_casts_a_fixed_vote() -> None:
-    questions = np.random.default_rng(0).standard_normal((5, demo.N_FEATURES))
-    rows = np.ones((3, demo.N_FEATURES))
-    for n in (0, 3):
-        votes = demo.teacher_votes(rows[:n], np.full(n, 2, dtype=np.int32), questions)
-        assert votes.tolist() == [0] * 5
-
-
-def test_one_person_changes_one_teacher() -> None:
-    rng = np.random.default_rng(1)
-    rows, labels = rng.standard_normal((40, demo.N_FEATURES)), rng.integers(3, size=40).astype(np.int32)
-    questions = rng.standard_normal((200, demo.N_FEATURES))
-    assert (demo.teacher_votes(rows, labels, questions) == demo.teacher_votes(rows, labels, questions)).all()
-    assert set(demo.teacher_votes(rows, labels, questions)) <= {0, 1, 2}
+def test_the_clinic_is_what_it_says() -> None:
+    table, chance = Clinic().visits(20_000)
+    positive = np.array(table["diabetes"].to_pylist()) == "yes"
+    assert abs(positive.mean() - chance.mean()) < 0.01
+    sure = chance > 0.9
+    assert positive[sure].mean() > 0.9
+    assert 0.85 < best_accuracy(chance) < 0.95
+    visits = np.unique(table[UNIT].to_numpy(), return_counts=True)[1]
+    assert set(visits) <= {1, 2, 3, 4}
+    assert Clinic().visits(100)[0].equals(Clinic().visits(100)[0])
+    assert not set(Clinic().visits(100, stream=1)[0][UNIT].to_pylist()) & set(table[UNIT].to_pylist())

@@ -223,3 +223,19 @@ def test_the_same_seed_gives_the_same_student(seed: int, strategy: str) -> None:
         train_student(rows, labels, classes=TWO, learner="ridge", strategy=strategy, seed=seed) for _ in range(2)
     )
     np.testing.assert_array_equal(one.predict(rows), two.predict(rows))
+
+
+@pytest.mark.parametrize("as_table", [True, False])
+@pytest.mark.parametrize("learner", ["ridge", GaussianNB()])
+def test_images_are_columns_or_matrices(as_table: bool, learner: Any) -> None:
+    draws = np.random.default_rng(0)
+    labels = np.arange(60) % 2
+    pixels = draws.normal(size=(60, 64)).astype(np.float32) + labels[:, None]
+    table = pa.table({"picture": pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 64)})
+    student = train_student(
+        table if as_table else pixels, labels, classes=TWO, learner=learner, schema=draft(table)
+    )
+    assert (student.predict_codes(table) == labels).mean() > 0.9
+    np.testing.assert_array_equal(student.predict(table), student.predict(pixels))
+    with pytest.raises(InvalidData, match="have 63 columns; the student was trained with 64"):
+        student.predict(pixels[:, 1:])

@@ -300,6 +300,30 @@ def test_no_learner_sees_a_foreign_row(tmp_path: Path) -> None:
         assert list(map(int, (tmp_path / str(k)).read_text().split())) == sharded.members(k).tolist()
 
 
+def test_held_out_rows_are_kept_from_their_teacher_and_test_it() -> None:
+    sharded = numbered_shards(5)
+    held_out = np.arange(len(sharded.ids)) % 4 == 0
+    held_out[sharded.members(3)] = False  # one teacher is tested on nothing
+    held_out[sharded.members(4)] = True  # and one learns nothing
+
+    def knows_what_it_saw(X: Any, y: Any) -> Any:
+        seen = set(X[:, 0])
+        assert not seen & set(np.arange(0.0, 100.0, 4)) or int(X[0, 1]) == 3
+        return lambda Q: ["maybe" if one in seen else "yes" for one in Q[:, 0]]
+
+    ballot = poll(
+        as_learner(knows_what_it_saw, CLASSES), sharded, QUESTIONS, n_classes=3, n_jobs=1, held_out=held_out
+    )
+    for k in range(3):
+        tested = sharded.members(k)[held_out[sharded.members(k)]]
+        wrong = np.count_nonzero(sharded.labels[tested] != YES)
+        assert ballot.own_errors()[k].tolist() == [wrong, len(tested)]
+        assert len(tested) > 0
+    assert ballot.own_errors()[3:].tolist() == [[0, 0], [0, 0]]
+    assert (ballot.tallies().counts.sum(axis=1) == 5).all()
+    assert (ballot.tallies().counts[:, NO] == 1).all()
+
+
 @pytest.mark.parametrize("kind", ["numpy", "csr", "pandas", "polars", "arrow"])
 def test_rows_of_every_kind_reach_the_learner(kind: str) -> None:
     make: dict[str, Callable[[Any], Any]] = {

@@ -1,131 +1,116 @@
-"""``mapl demo``: a small built-in ensemble on made-up people, and the main job on its votes."""
+"""``mapl demo``: the whole job on a made-up clinic whose truth is known."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import secrets
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from mapl.cli.aggregate import Request, carry_out, plan, table
-from mapl.cli.console import out
+from mapl.cli.console import out, progress_of
 from mapl.errors import InvalidParameter
-from mapl.noise import SystemCoins
-from mapl.release import Classes, ReleaseFolder, Votes
-from mapl.types import Budget, Labels, Tallies
+from mapl.types import Budget
 
 MARKER = ".mapl-demo"
-CLASSES = Classes(("low", "medium", "high"))
-N_FEATURES, N_PEOPLE, N_QUESTIONS, N_TEACHERS = 6, 25_000, 1_000, 250
-
-Rows = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Population:
-    """People of three classes, normally distributed around each class's centre; the truth is known."""
-
-    centres: Rows
-
-    @classmethod
-    def of(cls, world: np.random.Generator) -> Population:
-        """Draw the centres."""
-        return cls(1.4 * world.standard_normal((len(CLASSES), N_FEATURES)))
-
-    def sample(self, n: int, world: np.random.Generator) -> tuple[Rows, Labels]:
-        """Draw n people and their true classes."""
-        labels = world.integers(len(CLASSES), size=n).astype(np.int32)
-        return self.centres[labels] + world.standard_normal((n, N_FEATURES)), labels
-
-
-def shards(people: list[str], key: bytes) -> NDArray[np.int64]:
-    """Assign each person to a teacher by a keyed hash, so that nobody's shard depends on anybody else."""
-    digests = (hmac.digest(key, person.encode(), hashlib.sha256) for person in people)
-    return np.array([int.from_bytes(digest) % N_TEACHERS for digest in digests], dtype=np.int64)
-
-
-def teacher_votes(rows: Rows, labels: Labels, questions: Rows) -> Labels:
-    """Fit a nearest-centroid classifier on one shard and let it vote; without rows of two classes it votes 0."""
-    present = np.unique(labels)
-    if len(present) < 2:
-        return np.zeros(len(questions), dtype=np.int32)
-    centroids = np.stack([rows[labels == y].mean(axis=0) for y in present])
-    squared = ((questions[:, None, :] - centroids[None, :, :]) ** 2).sum(axis=2)
-    return np.asarray(present[squared.argmin(axis=1)], dtype=np.int32)
-
-
-def ensemble() -> tuple[Tallies, Labels]:
-    """Train every teacher on its own shard only; return the tallied votes and the questions' true classes."""
-    world = np.random.default_rng(2018)  # makes up the people; it protects nobody
-    population = Population.of(world)
-    rows, labels = population.sample(N_PEOPLE, world)
-    questions, truth = population.sample(N_QUESTIONS, world)
-    shard = shards([f"person-{i}" for i in range(N_PEOPLE)], secrets.token_bytes(32))
-    counts = np.zeros((N_QUESTIONS, len(CLASSES)), dtype=np.int32)
-    for k in range(N_TEACHERS):
-        mine = shard == k
-        counts[np.arange(N_QUESTIONS), teacher_votes(rows[mine], labels[mine], questions)] += 1
-    return Tallies.checked(counts), truth
+N_PRIVATE, N_PUBLIC, N_TEST = 60_000, 5_000, 5_000
+N_PATIENTS = 24_000
+"""About how many patients so many visits belong to; the one public fact about the private table."""
 
 
 def demo(
     to: Path = typer.Option(Path("mapl-demo"), "--out", help="Folder of the demo; an earlier demo's is replaced."),
-    epsilon: float = typer.Option(2.0, help="Privacy budget."),
-    delta: float = typer.Option(1e-5, help="Failure probability."),
+    epsilon: float = typer.Option(1.0, help="Privacy budget."),
+    delta: float = typer.Option(1e-6, help="Failure probability."),
 ) -> None:
-    """Train 250 small teachers on made-up people and release labels for 1,000 questions."""
-    request = Request(Budget(epsilon, delta))
+    """Learn privately from 60,000 visits of made-up patients, and compare with learning without privacy."""
+    from mapl.cli.learn import table
+    from mapl.cli.report import write_report_of
+    from mapl.data.classes import Classes
+    from mapl.data.synthetic import CLASSES, LABEL, UNIT
+    from mapl.pipeline.folder import RunFolder
+    from mapl.pipeline.learn import Learners, Tables, learn
+    from mapl.pipeline.request import Request
+
+    classes = Classes(CLASSES)
+    request = Request(Budget(epsilon, delta), classes, n_rows=N_PATIENTS, unit=UNIT)
     refuse_foreign(to)
     out.print(
-        f"{N_PEOPLE:,} made-up people in {N_TEACHERS} shards, one nearest-centroid teacher per shard, "
-        f"{N_QUESTIONS:,} public questions, {len(CLASSES)} classes."
+        f"A made-up clinic: {N_PRIVATE:,} private visits of about {N_PATIENTS:,} patients, {N_PUBLIC:,} public "
+        "visits without labels. Protected is a patient with all visits."
     )
-    tallies, truth = ensemble()
-    planned = plan(request, tallies)
-    private, folder = prepare(to, tallies, truth), ReleaseFolder(to / "public")
-    result = carry_out(planned, Votes(tallies, CLASSES), truth, folder, SystemCoins())
-    out.print(table(result))
-    plurality = float((tallies.values == truth).mean())
-    out.print(
-        f"For comparison: without privacy the teachers' plurality is right on {plurality:.2%} of all questions. "
-        "With real people that figure would be private; it may be shown here because these are made up."
+    best = prepare(to)
+    tables = Tables(
+        to / "private.parquet", LABEL, to / "public.parquet", unit=UNIT, classes=classes, groups=("region",)
     )
-    out.print(f"The result is in {folder.path}; the votes, which stay private, are in {private}.")
+    folder = RunFolder(to / "run")
+    learned = learn(tables, lambda known: request, Learners("ridge"), folder, progress=progress_of(quiet=False))
+    reference = without_privacy(to)
+    evaluation = write_report_of(folder, test=to / "test.parquet", reference=reference)
+    folder.finish()
+    out.print(table(learned, evaluation, folder.path))
     out.print(
-        "The same by hand, or with another file on your own votes (releasing the same votes again spends again):"
+        f"Without any privacy the same learner on all visits is right on {reference:.2%}, and nobody can do better "
+        f"than {best:.2%} here. (With real patients the first figure would be private; these are made up.)"
     )
+    out.print("Open the report in a browser:", str(folder.report), soft_wrap=True)
+    out.print("The same by hand, on your own tables with other names (learning again spends again):")
     out.print(
-        f"  mapl aggregate {private / 'votes.npy'} --epsilon {epsilon:g} --delta {delta:g} "
-        f"--classes {','.join(CLASSES.names)} --truth {to / 'truth.npy'}",
+        f"  mapl learn {to}/private.parquet --public {to}/public.parquet --label {LABEL} --classes "
+        f"{','.join(CLASSES)} --unit {UNIT} --rows {N_PATIENTS} --epsilon {epsilon:g} --delta {delta:g} --out own",
         soft_wrap=True,
     )
+    out.print(f"  mapl predict {folder.student} {to}/test.parquet --out predictions.csv", soft_wrap=True)
+
+
+def prepare(folder: Path) -> float:
+    """Write the made-up tables, replacing an earlier demo; return the accuracy that no model can beat."""
+    import pyarrow.parquet
+
+    from mapl.data.synthetic import LABEL, Clinic, best_accuracy
+
+    clinic = Clinic()
+    try:
+        if (folder / MARKER).is_file():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / MARKER).touch()
+        private, _ = clinic.visits(N_PRIVATE, stream=0)
+        public, _ = clinic.visits(N_PUBLIC, stream=1)
+        test, chance = clinic.visits(N_TEST, stream=2)
+        pyarrow.parquet.write_table(private, folder / "private.parquet")
+        pyarrow.parquet.write_table(public.drop_columns([LABEL]), folder / "public.parquet")
+        pyarrow.parquet.write_table(test, folder / "test.parquet")
+    except OSError as failure:
+        raise InvalidParameter(
+            f"{folder} cannot be written ({failure.strerror}); choose another folder with --out."
+        ) from None
+    return best_accuracy(chance)
+
+
+def without_privacy(folder: Path) -> float:
+    """Train the teachers' learner on all made-up visits at once; with real patients this would be a leak."""
+    from mapl.data.classes import Classes
+    from mapl.data.schema import Schema
+    from mapl.data.synthetic import CLASSES, LABEL, UNIT
+    from mapl.data.table import private_table, read_table
+    from mapl.teachers import as_learner
+
+    classes = Classes(CLASSES)
+    schema = Schema.read(folder / "run" / "public" / "schema.json")
+
+    def read(name: str) -> tuple[object, object]:
+        given = read_table(folder / name, what="made-up visits", schema=schema)
+        visits = private_table(given, label=LABEL, classes=classes, unit=UNIT, schema=schema)
+        return visits.rows, visits.labels
+
+    learner = as_learner("ridge", classes, schema)
+    rows, labels = read("private.parquet")
+    questions, truth = read("test.parquet")
+    predict = learner.train(rows, labels, n_classes=len(classes), seed=0)  # type: ignore[arg-type]
+    return float((predict(learner.prepare(questions)) == truth).mean())
 
 
 def refuse_foreign(folder: Path) -> None:
     """Refuse a folder that is not an earlier demo's."""
     if folder.exists() and not (folder / MARKER).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InvalidParameter(f"{folder} exists and is not an earlier demo's; choose another folder with --out.")
-
-
-def prepare(folder: Path, tallies: Tallies, truth: Labels) -> Path:
-    """Replace an earlier demo by the votes and the truth of this one; return the private half of the folder."""
-    private = folder / "private"
-    try:
-        if (folder / MARKER).is_file():
-            shutil.rmtree(folder)
-        private.mkdir(parents=True, mode=0o700)
-        (folder / MARKER).touch()
-        np.save(private / "votes.npy", tallies.counts)
-        (private / "votes.npy").chmod(0o600)
-        np.save(folder / "truth.npy", truth)
-    except OSError as failure:
-        raise InvalidParameter(
-            f"{folder} cannot be written ({failure.strerror}); choose another folder with --out."
-        ) from None
-    return private

@@ -37,10 +37,12 @@ class Neighbours(StrEnum):
 class How(StrEnum):
     """How a student learns from released labels."""
 
+    auto = "auto"
     plain = "plain"
     imputed = "imputed"
     self_training = "self-training"
     voting = "voting"
+    cleaned = "cleaned"
 
 
 def learn(
@@ -79,7 +81,7 @@ def learn(
     ),
     queries: int | None = typer.Option(None, help="Ask N of the public rows only."),
     student: str = typer.Option("auto", help="The student's learner: a preset, auto, or module:name."),
-    strategy: How = typer.Option(How.plain, help="How the student learns."),
+    strategy: How = typer.Option(How.auto, help="How the student learns."),
     test: Path | None = typer.Option(None, help="Public labelled rows, to tell the student's accuracy."),
     group: list[str] = typer.Option([], help="Public column whose values are compared in the report; repeatable."),
     jobs: int = typer.Option(-1, help="Processes that train teachers; -1 for one per processor."),
@@ -89,10 +91,11 @@ def learn(
     """Learn from a private table and publish a student model with its privacy statement.
 
     Writes OUT/public (student.skops, labels.parquet, statement.json, report.html, card.md, ...) and OUT/private.
-    Exit code 2: bad input, nothing was spent. Exit code 3: the budget ran out before the last question; the student
-    learned from what was released.
+    Exit code 2: bad input, and nothing was spent unless the message says so. Exit code 3: the budget ran out before
+    the last question; the student learned from what was released.
     """
     from mapl.cli.report import write_report_of
+    from mapl.data.schema import Schema
     from mapl.pipeline.folder import RunFolder
     from mapl.pipeline.learn import Learners, Tables
     from mapl.pipeline.learn import learn as carry_out
@@ -100,6 +103,13 @@ def learn(
     from mapl.teachers import Command
 
     budget = Budget(epsilon, delta)
+    if label_private and adjacency is not Neighbours.add_remove:
+        raise InvalidParameter(
+            "--label-private has an adjacency of its own, changed labels; leave --adjacency away."
+        )
+    known_columns = None if schema is None else Schema.read(schema)
+    if unit is None and known_columns is not None:
+        unit = known_columns.unit
     declared = None if classes is None else Classes.parse(classes)
     expected = None if agreement is None else Agreement.parse(agreement)
     if delta >= LARGE_DELTA:
@@ -126,7 +136,7 @@ def learn(
     ask(
         Classes(("no", "yes")) if declared is None else declared
     )  # so that a bad setting is told before files are read
-    tables = Tables(private, label, public, label_private, unit, declared, schema, tuple(group))
+    tables = Tables(private, label, public, label_private, unit, declared, known_columns, tuple(group), test)
     teacher = learner_of(learner) if learner_command is None else Command(learner_command)
     chosen = None if student == "auto" else learner_of(student)
     learners = Learners(teacher, chosen, strategy.value, time_limit, jobs)
@@ -135,17 +145,21 @@ def learn(
     learned = carry_out(
         tables, ask, learners, folder, coins=coins, progress=progress_of(quiet=as_json), on_plan=_tell_plan
     )
-    evaluation = write_report_of(folder, test=test)
+    test = None if learned.student is None else test
+    evaluation = write_report_of(folder, test=test, label_accuracy=learned.label_accuracy)
     folder.finish()
     statement = learned.labelled.statement
     if as_json:
         typer.echo(to_json(_as_record(learned, evaluation, to)))
     else:
         out.print(table(learned, evaluation, to))
-    for warning in learned.student.warnings:
+    for warning in () if learned.student is None else learned.student.warnings:
         tell(f"mapl: warning: {warning}")
     if statement.halted:
         tell(f"mapl: {statement.mechanism} reached its limit; {statement.not_asked} rows were not asked.")
+    if learned.student is None:
+        tell("mapl: no label was released, so there is no student; the budget is spent all the same.")
+    if statement.halted or learned.student is None:
         raise typer.Exit(EXHAUSTED)
 
 
@@ -163,14 +177,16 @@ def table(learned: Learned, evaluation: Evaluation | None, folder: Path) -> Tabl
     )
     shown.add_row("adjacency", said.adjacency)
     shown.add_row("unit", said.unit)
-    shown.add_row("teachers", f"{said.teachers}, {learned.planned.plan.why}")
+    shown.add_row("why", labelled.why)
+    if learned.label_accuracy is not None:
+        shown.add_row("labels' accuracy", f"{learned.label_accuracy:.2%} of the released labels")
     if labelled.error_rate is not None:
         shown.add_row("teachers' error", f"{labelled.error_rate:.1%}, estimated privately")
     shown.add_row("mechanism", said.mechanism)
     shown.add_row("answered", f"{said.answered} of {said.queries} public rows, {said.abstained} abstentions")
-    shown.add_row(
-        "student", f"{learned.student.learner}, {learned.student.strategy}: {folder / 'public' / 'student.skops'}"
-    )
+    if learned.student is not None:
+        file = folder / "public" / "student.skops"
+        shown.add_row("student", f"{learned.student.learner}, {learned.student.strategy}: {file}")
     shown.add_row("report", str(folder / "public" / "report.html"))
     return shown
 
@@ -179,13 +195,13 @@ def _as_record(learned: Learned, evaluation: Evaluation | None, folder: Path) ->
     return {
         **asdict(learned.labelled.statement),
         "accuracy": None if evaluation is None else evaluation.accuracy,
-        "label_accuracy": None if evaluation is None else evaluation.label_accuracy,
+        "label_accuracy": learned.label_accuracy,
         "error_rate": learned.labelled.error_rate,
         "why": learned.labelled.why,
-        "student_learner": learned.student.learner,
-        "strategy": learned.student.strategy,
+        "student_learner": None if learned.student is None else learned.student.learner,
+        "strategy": None if learned.student is None else learned.student.strategy,
         "out": str(folder),
-        "student": str(folder / "public" / "student.skops"),
+        "student": None if learned.student is None else str(folder / "public" / "student.skops"),
         "report": str(folder / "public" / "report.html"),
     }
 

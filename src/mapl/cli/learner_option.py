@@ -34,7 +34,13 @@ def learner_of(name: str) -> Any:
         ) from None
     if Path(getattr(loaded, "__file__", None) or "").parent == Path(here):
         # Workers start elsewhere and do not find modules of the current folder, so these travel along.
-        from joblib.externals import cloudpickle
-
-        cloudpickle.register_pickle_by_value(loaded)
+        _cloudpickle().register_pickle_by_value(loaded)
     return learner
+
+
+def _cloudpickle() -> Any:
+    """Return the pickler that joblib uses, which it brings along within itself or beside it."""
+    try:
+        return importlib.import_module("joblib.externals.cloudpickle")
+    except ModuleNotFoundError:
+        return importlib.import_module("cloudpickle")

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import typer
 from numpy.typing import NDArray
 
 from mapl.cli.console import err, out
-from mapl.errors import InvalidData, InvalidParameter
+from mapl.errors import InvalidParameter
 from mapl.release.statement import to_json
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from mapl.students import Student
 
 COLUMN = "prediction"
 
@@ -28,14 +22,15 @@ def predict(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Predict with a published student; where FILE has the label column, its accuracy is told too."""
+    from mapl.pipeline.inputs import labelled_rows
     from mapl.students import load
 
     if to is not None:
         _check_target(to)
     model = load(student)
-    rows, truth = read_rows(table, model, model.schema.label)
-    predicted = model.predict(rows)
-    accuracy = None if truth is None else float((model.predict_codes(rows) == truth).mean())
+    given = labelled_rows(table, model.schema, model.classes, label=model.schema.label, what="rows to predict")
+    predicted = model.predict(given.rows)
+    accuracy = None if given.truth is None else float((model.predict_codes(given.rows) == given.truth).mean())
     if to is not None:
         _write(to, predicted)
     if as_json:
@@ -55,30 +50,6 @@ def predict(
         err.print(told, soft_wrap=True)
     else:
         out.print(f"{told}; predictions are in {to}.", soft_wrap=True)
-
-
-def read_rows(
-    path: Path, student: Student, label: str | None, *, need_labels: bool = False
-) -> tuple[pa.Table, NDArray[np.int32] | None]:
-    """Read rows for a student, and their true classes where the table has the label column."""
-    from mapl.data.conform import conformed
-    from mapl.data.rows import column
-    from mapl.data.table import label_codes, read_table
-
-    table = read_table(path, what="rows to predict")
-    truth = None
-    if label is not None and label in table.column_names:
-        truth = label_codes(column(table, label), student.classes, name=label, what="rows to predict")
-    if truth is None and need_labels:
-        raise InvalidData(f"{path} has no column {label!r}; a test set needs the labels.")
-    missing = [name for name in student.columns if name not in table.column_names]
-    if missing:
-        raise InvalidData(
-            f"{path} lacks the column {missing[0]!r}"
-            + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
-            + f" that the student needs; it was trained with {', '.join(student.columns[:20])}."
-        )
-    return conformed(table.select(list(student.columns)), student.schema, "rows to predict"), truth
 
 
 def _check_target(path: Path) -> None:

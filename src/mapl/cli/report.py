@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from mapl.cli.console import out
+from mapl.errors import InvalidParameter
 from mapl.release.statement import to_json
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ def report(
     from mapl.pipeline.published import Publication
 
     folder = RunFolder(run)
+    evaluation = write_report_of(folder, test=test, to=to)
     page = folder.report if to is None else to
-    evaluation = write_report_of(folder, test=test, to=page)
     if as_json:
         statement = Publication.read(folder).statement
         accuracy = None if evaluation is None else evaluation.accuracy
@@ -38,12 +40,19 @@ def report(
 
 
 def write_report_of(
-    folder: RunFolder, *, test: Path | None = None, to: Path | None = None, reference: float | None = None
+    folder: RunFolder,
+    *,
+    test: Path | None = None,
+    to: Path | None = None,
+    label_accuracy: float | None = None,
+    reference: float | None = None,
 ) -> Evaluation | None:
     """Write the report of the run in a folder; return the student's accuracy on the test rows, if there are any.
 
     Parameters
     ----------
+    label_accuracy
+        The share of released labels that are right, where that is known.
     reference
         The accuracy of a model without privacy. Only for made-up or public data: it is not covered by the budget.
     """
@@ -51,7 +60,9 @@ def write_report_of(
     from mapl.report import Report, write_report
 
     published = Publication.read(folder)
-    evaluation = None if test is None else evaluate(folder, test, published, reference)
+    evaluation = None
+    if test is not None:
+        evaluation = replace(evaluate(folder, test, published), label_accuracy=label_accuracy, reference=reference)
     settings = dict(published.settings)
     groups = tuple(settings.pop("groups", ()))
     page = Report.of(
@@ -64,19 +75,21 @@ def write_report_of(
         settings=settings,
         ledger=published.ledger,
     )
-    target = folder.report if to is None else to
-    target.unlink(missing_ok=True)  # a report is made anew from public files whenever it is asked for
-    write_report(target, page)
+    if to is None:
+        folder.report.unlink(missing_ok=True)  # it is made anew from public files whenever it is asked for
+    write_report(folder.report if to is None else to, page)
     return evaluation
 
 
-def evaluate(folder: RunFolder, test: Path, published: Publication, reference: float | None) -> Evaluation:
+def evaluate(folder: RunFolder, test: Path, published: Publication) -> Evaluation:
     """Compare the student's predictions with the labels of public test rows."""
-    from mapl.cli.predict import read_rows
+    from mapl.pipeline.inputs import test_rows
     from mapl.report import Evaluation
     from mapl.students import load
 
+    if not published.statement["answered"]:
+        raise InvalidParameter("This run released no label and so has no student to test; leave --test away.")
     student = load(folder.student)
-    rows, truth = read_rows(test, student, str(published.settings["label"]), need_labels=True)
-    assert truth is not None
-    return Evaluation.of(truth, student.predict_codes(rows), classes=published.classes.names, reference=reference)
+    given = test_rows(test, student.schema, student.classes, label=str(published.settings["label"]))
+    assert given.truth is not None
+    return Evaluation.of(given.truth, student.predict_codes(given.rows), classes=published.classes.names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,13 @@ class Column:
             raise InvalidParameter(f"The cuts of column {self.name!r} must be finite numbers in ascending order.")
         if self.width < 1:
             raise InvalidParameter(f"Column {self.name!r} has width {self.width}; it must be at least 1.")
+
+    def coarsened(self, n_bins: int) -> Column:
+        """Return the column with at most so many bins, cut at some of the same quantiles."""
+        if len(self.cuts) < n_bins:
+            return self
+        kept = np.linspace(0, len(self.cuts) + 1, n_bins + 1)[1:-1].round().astype(int) - 1
+        return replace(self, cuts=tuple(self.cuts[place] for place in kept))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what differs from the defaults, as plain values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
@@ -17,20 +18,39 @@ from mapl.data.spectral import Spectral
 
 
 def encoder_for(schema: Schema, public_rows: Rows) -> Encoder:
-    """Return the encoder of a run, made once from its schema and PUBLIC rows."""
-    if any(declared.kind == "image" for declared in schema.columns):
+    """Return the encoder of a run, made once from its schema and PUBLIC rows.
+
+    Images, and rows made of categories only, form groups; where a row stands among the public ones then says more
+    than its cells. (Mushroom, epsilon 1: 96 to 98% by this.) Numbers do not: Adult and Credit Default lose by it.
+    """
+    kinds = {declared.kind for declared in schema.columns}
+    if "image" in kinds or kinds == {"category"}:
         return PublicEncoder.fit_public(public_rows, schema)
     return Encoder.of(schema)
 
 
-def for_teachers(encoder: Encoder) -> Encoder:
-    """Return what teachers see, whose shards are small: of an image only a few coordinates."""
+def shared_encoder(schema: Schema, public_rows: Rows, learners: Iterable[Any]) -> Encoder | None:
+    """Return the encoder of a run, None where every learner is the user's own and encodes for itself."""
+    wanted = any(learner is None or isinstance(learner, str) for learner in learners)
+    return encoder_for(schema, public_rows) if wanted else None
+
+
+def for_teachers(encoder: Encoder | None) -> Encoder | None:
+    """Return what teachers see, whose shards are small: a few spectral coordinates."""
     return encoder.narrowed() if isinstance(encoder, PublicEncoder) else encoder
 
 
-def binned(encoder: Encoder, bins: bool) -> Encoder:
-    """Return the same encoder with or without bins."""
+def sees_spectral(learner: Any, encoder: Encoder | None) -> bool:
+    """Say whether teachers see spectral coordinates: named learners do, where the rows form groups."""
+    return isinstance(learner, str) and isinstance(encoder, PublicEncoder)
+
+
+def with_bins(encoder: Encoder | None, schema: Schema, *, bins: bool) -> Encoder:
+    """Return an encoder with or without bins, as this schema cuts them; without an encoder, the schema's own."""
+    if encoder is None:
+        return Encoder.of(schema, bins=bins)
     other = copy(encoder)
+    other.columns = [declared.to_dict() for declared in schema.columns]
     other.bins = bins
     return other
 

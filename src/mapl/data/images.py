@@ -113,7 +113,8 @@ def side_of(n_pixels: int, name: str) -> int:
         raise InvalidData(
             f"The images of column {name!r} have {n_pixels} numbers each; expected square images with one channel, "
             "such as 784 = 28 x 28. Pad or cut them to squares and turn colours into grey; where the lists are no "
-            "images, give every number a column of its own."
+            "images, give every number a column of its own. Learners of your own, for teachers and student, get "
+            "the numbers as they are."
         )
     return side
 

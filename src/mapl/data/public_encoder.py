@@ -1,8 +1,9 @@
-"""An encoder for rows with an image, fitted on public rows.
+"""An encoder for rows that form groups, images and rows of categories, fitted on public rows.
 
-Images become features by fixed filters (`images`), features become principal components of public images
-(`projection`), and components become spectral coordinates of the public neighbour graph (`spectral`). Everything
-that was fitted saw public rows and no label. Each row is then encoded by itself.
+Images become features by fixed filters (`images`), categories by their declared values (`encoder`); features become
+principal components of public rows (`projection`), and components become spectral coordinates of the public
+neighbour graph (`spectral`). Everything that was fitted saw public rows and no label. Each row is then encoded by
+itself.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ ROWS_AT_ONCE = 500
 
 
 class PublicEncoder(Encoder):
-    """Encode rows with one image: spectral coordinates, then principal components, then the other columns.
+    """Encode rows: spectral coordinates, then principal components, then the columns beside an image.
 
     `fit_public` makes one; `fit` learns nothing and returns the encoder as it is, like that of `Encoder`. Its
     parameters are plain values and arrays, so that a model file can hold it.
@@ -49,9 +50,9 @@ class PublicEncoder(Encoder):
     Parameters
     ----------
     columns
-        The columns as plain dictionaries (`Column.to_dict`), one of them an image.
+        The columns as plain dictionaries (`Column.to_dict`): one image and maybe others, or categories only.
     lens
-        The fields of a `Lens`.
+        The fields of a `Lens`; nothing where there is no image.
     maps
         The arrays of a `Projection` and of a `Spectral`.
     n_spectral, n_principal
@@ -80,20 +81,17 @@ class PublicEncoder(Encoder):
         """Fit on PUBLIC rows; of very many a fixed choice is taken."""
         rows = checked(rows, "public rows")
         schema.checked_against(rows, "public rows")
-        image = _image_of(schema.columns)
         if n_rows(rows) > MOST_FITTED:
             rows = take(rows, np.sort(np.random.default_rng(0).permutation(n_rows(rows))[:MOST_FITTED]))
-        some = np.linspace(0, n_rows(rows) - 1, min(n_rows(rows), MOST_LOOKED_AT)).astype(np.int64)
-        lens = Lens.of(_pixels(take(rows, some), image), image.name)
-        features = np.empty((n_rows(rows), lens.n_features), np.float32)
-        for start, block in _blocks(rows):
-            features[start : start + n_rows(block)] = lens.features(_pixels(block, image))
+        columns = [declared.to_dict() for declared in schema.columns]
+        unfitted = cls(columns, _lens_of(rows, schema), {})
+        features = np.concatenate([unfitted._features(block) for _, block in _blocks(rows)])
         projection = Projection.fit(features, dim=N_PRINCIPAL)
         points = [projection(features[start : start + n_rows(block)]) for start, block in _blocks(rows)]
         spectral = Spectral.fit(np.concatenate(points)[:, :GRAPH_DIM], dim=N_SPECTRAL)
         return cls(
-            [declared.to_dict() for declared in schema.columns],
-            {name: getattr(lens, name) for name in Lens.__slots__},
+            columns,
+            unfitted.lens,
             {
                 "mean": projection.mean,
                 "axes": projection.axes,
@@ -122,11 +120,10 @@ class PublicEncoder(Encoder):
         """Return the rows as a float32 matrix, sparse where there is text beside the image."""
         rows = checked(X, "rows") if isinstance(X, (list, tuple)) else X
         self._layout().check(rows)
-        image = _image_of(self._layout().columns)
         spectral, principal = self._spectral(), self._projection()
         encoded = np.empty((n_rows(rows), self.n_spectral + self.n_principal), np.float32)
         for start, block in _blocks(rows):
-            points = principal(self._lens().features(_pixels(block, image)))
+            points = principal(self._features(block))
             part = encoded[start : start + len(points)]
             part[:, : self.n_spectral] = spectral(np.ascontiguousarray(points[:, :GRAPH_DIM]))[:, : self.n_spectral]
             part[:, self.n_spectral :] = points[:, : self.n_principal]
@@ -140,7 +137,7 @@ class PublicEncoder(Encoder):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return what each column of the result is."""
-        name = _image_of(self._layout().columns).name
+        name = _image_of(self._layout().columns).name if self.lens else "row"
         own = [f"{name} spectral {j}" for j in range(self.n_spectral)]
         own += [f"{name} component {j}" for j in range(self.n_principal)]
         others = self._others()
@@ -149,8 +146,12 @@ class PublicEncoder(Encoder):
     def __sklearn_clone__(self) -> Self:
         return self  # there is nothing to forget, and much to copy
 
-    def _lens(self) -> Lens:
-        return Lens(**self.lens)
+    def _features(self, rows: Rows) -> Floats:
+        """Return what the maps start from: features of the image, or categories as zeros and ones."""
+        if self.lens:
+            return Lens(**self.lens).features(_pixels(rows, _image_of(self._layout().columns)))
+        encoded: Floats = Encoder(self.columns).transform(rows)
+        return encoded
 
     def _projection(self) -> Projection:
         return Projection(self.maps["mean"], self.maps["axes"])
@@ -159,7 +160,17 @@ class PublicEncoder(Encoder):
         return Spectral(**{name: self.maps[name] for name in Spectral.__slots__})
 
     def _others(self) -> Encoder:
-        return Encoder([plain for plain in self.columns if plain["kind"] != "image"], bins=self.bins)
+        beside = [plain for plain in self.columns if plain["kind"] != "image"] if self.lens else []
+        return Encoder(beside, bins=self.bins)
+
+
+def _lens_of(rows: Rows, schema: Schema) -> dict[str, Any]:
+    if all(declared.kind == "category" for declared in schema.columns):
+        return {}
+    image = _image_of(schema.columns)
+    some = np.linspace(0, n_rows(rows) - 1, min(n_rows(rows), MOST_LOOKED_AT)).astype(np.int64)
+    lens = Lens.of(_pixels(take(rows, some), image), image.name)
+    return {name: getattr(lens, name) for name in Lens.__slots__}
 
 
 def _image_of(columns: tuple[Column, ...]) -> Column:

@@ -22,7 +22,7 @@ Rows = Any
 
 Words = NDArray[np.uint64]
 
-CELLS_AT_ONCE = 1 << 22
+CELLS_AT_ONCE = 1 << 20
 NAN_WORD = int(np.float32("nan").view(np.uint32))
 ENTRY = np.dtype([("place", "<u4"), ("word", "<u8")])
 
@@ -152,7 +152,8 @@ def without(rows: Rows, unwanted: Sequence[str]) -> Rows:
 def for_learner(rows: Rows) -> Rows:
     """Return rows as learners take them: a pyarrow Table becomes a pandas DataFrame, all else is itself.
 
-    A table whose only column holds images becomes the matrix of their pixels.
+    A table whose only column holds images becomes the matrix of their pixels. Whole numbers become floats: whether
+    a file stores one or the other may hang on an empty cell in a row of somebody else.
     """
     if not isinstance(rows, pa.Table):
         return rows
@@ -165,7 +166,8 @@ def for_learner(rows: Rows) -> Rows:
             "Learners get the rows of a file as a pandas DataFrame, and pandas is not installed: "
             'pip install "mapl[frames]".'
         ) from None
-    return rows.to_pandas()
+    fields = [one.with_type(pa.float64()) if pa.types.is_integer(one.type) else one for one in rows.schema]
+    return rows.cast(pa.schema(fields)).to_pandas()
 
 
 def digests(rows: Rows, labels: NDArray[np.int32] | None, block: int = 65536) -> Iterator[list[bytes]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -61,6 +61,10 @@ class Schema:
         return self.names == tuple(f"x{j}" for j in range(len(self.columns))) or (
             len(self.columns) == 1 and self.columns[0].kind == "image"
         )
+
+    def coarsened(self, n_bins: int) -> Schema:
+        """Return the schema with at most so many public bins for each number."""
+        return replace(self, columns=tuple(column.coarsened(n_bins) for column in self.columns))
 
     def checked_against(self, rows: Rows, what: str) -> None:
         """Refuse rows whose columns differ from the schema's; the label and the unit may be there or not."""

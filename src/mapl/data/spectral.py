@@ -21,6 +21,9 @@ Doubles = NDArray[np.float64]
 SLOWEST = 0.1
 """Eigenvectors of a smaller eigenvalue fade within two steps; they describe noise."""
 
+WEAKEST = 1e-3
+"""The least weight of a neighbour, so that a row far from all others still has somewhere to go."""
+
 DENSE = 500
 """Graphs of so few rows are decomposed whole."""
 
@@ -137,43 +140,65 @@ def _all_nearest(landmarks: Floats, k: int) -> tuple[NDArray[np.intp], Doubles]:
 def _graph(near: NDArray[np.intp], gap: Doubles, radii: Doubles) -> Any:
     """Join neighbours by Gaussian weights that adapt to the density on both sides."""
     n, k = near.shape
-    weight = np.exp(-gap / (radii[:, None] * radii[near]))
-    # A weight of nought would cut a lonely row off, whose walk would then have nowhere to go.
-    weight = np.maximum(weight, 1e-12)
+    weight = np.maximum(np.exp(-gap / (radii[:, None] * radii[near])), WEAKEST)
     one_way = sp.csr_array((weight.ravel(), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     return one_way.maximum(one_way.T).tocsr()
 
 
 def _slow_eigenvectors(graph: Any, dim: int) -> tuple[Floats, Doubles]:
-    """Return the slowest eigenvectors of the walk, without the constant one, and their eigenvalues."""
+    """Return the slowest eigenvectors of the walk, without the constant one, and their eigenvalues.
+
+    A walk never leaves its part of the graph, so as many eigenvectors as there are parts have the eigenvalue 1.
+    They are written down rather than searched for, because a search misses some of several equal eigenvalues. They
+    take turns with the others, so that many small parts do not hide what is inside a large one.
+    """
+    from scipy.sparse.csgraph import connected_components
+
     n = graph.shape[0]
-    degree = np.asarray(graph.sum(axis=1)).ravel()
-    root = sp.diags_array(1 / np.sqrt(degree))
-    symmetric = (root @ graph @ root).tocsr()
-    known = np.sqrt(degree / degree.sum())  # belongs to the constant
     dim = min(dim, n - 2)
     if dim < 1:
         return np.zeros((n, 0), np.float32), np.zeros(0)
-    if n <= DENSE:
-        values, vectors = np.linalg.eigh(symmetric.toarray() - np.outer(known, known))
-    else:
-        values, vectors = _largest(symmetric, known, dim)
-    order = np.argsort(-values)[:dim]
-    order = order[values[order] > SLOWEST]
-    walk = vectors[:, order] * np.sqrt(degree.sum() / degree)[:, None]
-    return np.asarray(walk, np.float32), np.asarray(np.minimum(values[order], 1.0), np.float64)
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    root = sp.diags_array(1 / np.sqrt(degree))
+    part = connected_components(graph, directed=False)[1]
+    mass = np.asarray(np.bincount(part, weights=degree), np.float64)
+    known = np.sqrt(degree / mass[part])  # belongs to the eigenvalue 1, part by part
+    between = known[:, None] * _between(mass)[part, : dim // 2]
+    within, pace = _largest((root @ graph @ root).tocsr(), known, part, dim - between.shape[1])
+    turns = np.argsort([*range(0, 2 * between.shape[1], 2), *range(1, 2 * len(pace), 2)], kind="stable")
+    vectors = np.hstack([between, within])[:, turns]
+    values = np.concatenate([np.ones(between.shape[1]), pace])[turns]
+    walk = vectors * np.sqrt(degree.sum() / degree)[:, None]
+    return np.asarray(walk, np.float32), values
 
 
-def _largest(symmetric: Any, known: Doubles, dim: int) -> tuple[Doubles, Doubles]:
+def _between(mass: Doubles) -> Doubles:
+    """Return orthonormal directions that tell the parts of a graph apart, the largest first, none the constant."""
+    n_parts = len(mass)
+    largest_first = np.eye(n_parts)[:, np.argsort(-mass, kind="stable")[: n_parts - 1]]
+    constant = np.sqrt(mass / mass.sum())[:, None]
+    return np.asarray(np.linalg.qr(np.hstack([constant, largest_first]))[0][:, 1:])
+
+
+def _largest(symmetric: Any, known: Doubles, part: NDArray[Any], dim: int) -> tuple[Doubles, Doubles]:
+    """Return the eigenvectors of the largest eigenvalues besides the known ones, largest first."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-    # The known eigenvector is moved out of the way, so that a graph in several parts keeps all the others.
-    operator = LinearOperator(
-        symmetric.shape, matvec=lambda v: symmetric @ v - known * (known @ v), dtype=np.float64
-    )
-    start = np.random.default_rng(0).standard_normal(len(known))
-    try:
-        values, vectors = eigsh(operator, k=dim, which="LA", v0=start, ncv=min(len(known), 3 * dim), tol=1e-6)
-    except ArpackNoConvergence as unfinished:  # what has been found will do
-        values, vectors = unfinished.eigenvalues, unfinished.eigenvectors
-    return np.asarray(values), np.asarray(vectors)
+    def without_known(vector: Doubles) -> Doubles:
+        along = np.bincount(part, weights=known * vector)
+        return np.asarray(symmetric @ vector - known * along[part])
+
+    n = len(known)
+    if n <= DENSE:
+        same = part[:, None] == part
+        values, vectors = np.linalg.eigh(symmetric.toarray() - same * np.outer(known, known))
+    else:
+        operator = LinearOperator((n, n), matvec=without_known, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(n)
+        try:
+            values, vectors = eigsh(operator, k=dim, which="LA", v0=start, ncv=min(n, 3 * dim + 20), tol=1e-6)
+        except ArpackNoConvergence as unfinished:  # what has been found will do
+            values, vectors = unfinished.eigenvalues, unfinished.eigenvectors
+    order = np.argsort(-values)[:dim]
+    order = order[values[order] > SLOWEST]
+    return np.asarray(vectors[:, order]), np.asarray(values[order])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mapl.data.shards import ShardKey
 from mapl.errors import InvalidParameter, PlanMismatch
-from mapl.release.write_once import write_once
+from mapl.release.write_once import UNFINISHED, write_once
 
 SCHEMA = 1
 SPARE_BYTES = 256 << 20
@@ -45,7 +48,12 @@ class RunFolder:
 
     @property
     def _request(self) -> Path:
+        """Written last when a run begins: without it there is no run yet."""
         return self.private / "request.json"
+
+    @property
+    def _lock(self) -> Path:
+        return self.private / "lock"
 
     @property
     def _finished(self) -> Path:
@@ -61,16 +69,14 @@ class RunFolder:
 
     def refuse_if_used(self) -> None:
         """Refuse, before any work, a finished run, a foreign folder, and a disk that is too full."""
-        if self._finished.exists():
-            raise InvalidParameter(
-                f"{self.path} holds a finished run. Learning again from the same people would spend again, and the "
-                "budgets add up; if that is meant, choose another --out."
-            )
+        self._refuse_finished()
         if self.path.exists() and not self.path.is_dir():
             raise InvalidParameter(f"{self.path} is a file; choose another folder with --out.")
-        if self.path.exists() and not self.private.is_dir() and any(self.path.iterdir()):
+        if self._is_foreign():
             raise InvalidParameter(f"{self.path} is not empty and holds no run of mapl; choose another --out.")
         nearest = next(folder for folder in (self.path, *self.path.absolute().parents) if folder.exists())
+        if not nearest.is_dir():
+            raise InvalidParameter(f"{nearest} is a file; choose another folder with --out.")
         if not os.access(nearest, os.W_OK | os.X_OK):
             raise InvalidParameter(f"{nearest} cannot be written; choose another folder with --out.")
         free = shutil.disk_usage(nearest).free
@@ -80,23 +86,62 @@ class RunFolder:
                 "free some space or choose another --out."
             )
 
-    def begin(self, request: dict[str, object], key: ShardKey) -> None:
-        """Make the folder, or find the unfinished run of the same request in it."""
-        self.private.mkdir(parents=True, exist_ok=True)
+    def read_key(self) -> ShardKey:
+        """Return the key of the run that was begun here, or a fresh one."""
+        return ShardKey.read(self.key) if self._request.exists() else ShardKey.fresh()
+
+    @contextmanager
+    def begun(self, request: Mapping[str, object], key: ShardKey) -> Iterator[None]:
+        """Begin a run, or find the unfinished run of the same request, and keep other processes out meanwhile."""
+        wanted = json.dumps({"schema": SCHEMA, **request}, sort_keys=True)
+        self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.private.chmod(0o700)
         self.public.mkdir(exist_ok=True)
-        wanted = json.dumps({"schema": SCHEMA, **request}, sort_keys=True)
-        if self._request.exists():
-            if self._request.read_text() != wanted:
+        with _locked(self._lock, self.path):
+            self._refuse_finished()
+            for left_behind in (*self.private.glob(".*"), *self.public.glob(".*")):
+                left_behind.unlink()  # half-written files of a process that was killed
+            if not self._request.exists():
+                self.key.unlink(missing_ok=True)  # of a process that was killed before it noted its request
+                key.write(self.key)
+                write_once(self._request, wanted.encode(), mode=0o600)
+            if self._request.read_text(encoding="utf-8") != wanted or ShardKey.read(self.key) != key:
                 raise PlanMismatch(
-                    f"{self.path} holds an unfinished run with other settings or another table. Give the same "
-                    "command to go on with it, or choose another --out for a new run, which spends anew."
+                    f"{self.path} holds an unfinished run with other settings, other tables or of another version "
+                    "of mapl. Give the same command to go on with it, or choose another --out for a new run, which "
+                    "spends anew."
                 )
-            return
-        if not self.key.exists():
-            key.write(self.key)
-        write_once(self._request, wanted.encode(), mode=0o600)
+            yield
 
     def finish(self) -> None:
         """Note that everything public has been written."""
-        self._finished.touch()
+        self._finished.touch(mode=0o600)
+
+    def _refuse_finished(self) -> None:
+        if self._finished.exists():
+            raise InvalidParameter(
+                f"{self.path} holds a finished run. Learning again from the same people would spend again, and the "
+                "budgets add up; if that is meant, choose another --out."
+            )
+
+    def _is_foreign(self) -> bool:
+        """Say whether there is anything that a beginning run would not have put there."""
+        own = (self.private, self.public, self._lock, self.key)
+        found = iter(()) if self._request.is_file() else self.path.rglob("*")
+        return any(one not in own and not one.name.startswith(UNFINISHED) for one in found)
+
+
+@contextmanager
+def _locked(path: Path, run: Path) -> Iterator[None]:
+    """Hold a lock that ends with this process, however it ends."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InvalidParameter(
+                f"Another process is at work on the run in {run}; wait until it has ended, or choose another --out."
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from mapl.data.classes import Classes
 from mapl.data.conform import conformed
 from mapl.data.rows import Rows, column, digests, n_rows, names, take
 from mapl.data.schema import Schema, classes_of, draft
-from mapl.data.shards import ShardKey, split, unit_bytes
+from mapl.data.shards import ShardKey, unit_bytes
 from mapl.data.table import PrivateTable, label_codes, private_table, read_table
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.types import Labels
@@ -67,6 +68,30 @@ def public_rows(table: Rows, given: Declared, what: str = "public rows") -> Publ
     return PublicRows(conformed(table, given.schema, what), truth)
 
 
+def labelled_rows(path: Path, schema: Schema, classes: Classes, *, label: str | None, what: str) -> PublicRows:
+    """Read rows to predict, and the truth where the file has the label column; it may have other columns too."""
+    table = read_table(path, what=what)
+    truth = None
+    if label is not None and label in table.column_names:
+        truth = label_codes(column(table, label), classes, name=label, what=what)
+    missing = [name for name in schema.names if name not in table.column_names]
+    if missing:
+        raise InvalidData(
+            f"{path} lacks the column {missing[0]!r}"
+            + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
+            + f" that the student needs; it learns from {', '.join(schema.names[:20])}."
+        )
+    return PublicRows(conformed(table.select(list(schema.names)), schema, what), truth)
+
+
+def test_rows(path: Path, schema: Schema, classes: Classes, *, label: str) -> PublicRows:
+    """Read public rows to test a student on, or refuse rows without labels."""
+    rows = labelled_rows(path, schema, classes, label=label, what="test rows")
+    if rows.truth is None:
+        raise InvalidData(f"{path} has no column {label!r}; test rows need their labels.")
+    return rows
+
+
 def read_private(path: Path, given: Declared) -> PrivateTable:
     """Read the private table; its schema alone says what a cell may be."""
     table = read_table(path, what="private rows", schema=given.schema)
@@ -78,19 +103,23 @@ def split_label_private(
 ) -> tuple[PrivateTable, Rows]:
     """Split a table whose features are public: some units' features become questions, the others teach.
 
-    The labels of the questions are set aside and used for nothing (BTT18, section 5). The coin of a unit is a keyed
-    hash of its id or features, so no label moves a row from one side to the other.
+    The labels of the questions are set aside and used for nothing (BTT18, section 5). Which units are asked about
+    is a matter of keyed hashes of their ids or features, so no label moves a row from one side to the other.
     """
     if table.unit_ids is not None:
         ids = unit_bytes(table.unit_ids)
     else:
         ids = [one for block in digests(table.rows, None) for one in block]
-    asked = split(ids, key, share, "questions")
-    if not asked.any() or asked.all():
+    drawn = {one: hmac.digest(key.secret, b"mapl questions" + one, "sha256") for one in ids}
+    if len(drawn) < 2:
         raise InvalidData(
             "The table has too few rows to be split into teachers' rows and questions; give more rows, or public "
             "rows of their own with --public."
         )
+    # The lowest hashes are asked about: features are public here, so the number may be exact, as few rows need it.
+    n_asked = min(max(round(share * len(drawn)), 1), len(drawn) - 1)
+    highest = sorted(drawn.values())[n_asked - 1]
+    asked = np.array([drawn[one] <= highest for one in ids])
     teaching, questions = np.flatnonzero(~asked), np.flatnonzero(asked)
     unit_ids = None if table.unit_ids is None else table.unit_ids.take(teaching)
     return PrivateTable(take(table.rows, teaching), table.labels[teaching], unit_ids), take(table.rows, questions)

@@ -15,11 +15,9 @@ from mapl.data.table import PrivateTable
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import AnyMechanism
 from mapl.noise import Coins
-from mapl.pipeline.request import Adjacency, Planned, calibrated
-from mapl.planning import Choice
-from mapl.planning.agreement import agreement_from
+from mapl.pipeline.request import Adjacency, Planned, chosen_by
 from mapl.release import Ledger, Limits, Released, Statement, aggregate, statement_of
-from mapl.release.error_estimate import estimate_error, hard_questions
+from mapl.release.error_estimate import estimate_error
 from mapl.release.promise import promise_of
 from mapl.release.statement import StageSpend
 from mapl.teachers import Ballot, Learner, poll
@@ -34,9 +32,8 @@ ORDER_SEED = 1803
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Where a run keeps what must outlive it: its key, its record of spending, and the votes counted so far."""
+    """Where a run keeps what must outlive it: its record of spending, and the votes counted so far."""
 
-    key: ShardKey
     ledger: Ledger
     ballot: Path | None = None
 
@@ -87,7 +84,7 @@ class Labelled:
 
 
 def label(
-    table: PrivateTable,
+    sharded: Sharded,
     questions: Rows,
     planned: Planned,
     learner: Learner,
@@ -103,6 +100,8 @@ def label(
 
     Parameters
     ----------
+    sharded
+        The private table, as `shards` assigned it to the plan's teachers.
     questions
         All public rows; the plan says how many of them are asked.
 
@@ -115,10 +114,9 @@ def label(
     request, plan = planned.request, planned.plan
     place.ledger.open(plan.digest, Limits.of_plan(plan))
     asked = order(n_rows(questions))[: plan.n_queries]
-    sharded = shards(table, place.key, plan.n_teachers, request.adjacency)
     aside = None
     if planned.error_estimate is not None:
-        aside = split(sharded.ids, place.key, HELD_OUT_SHARE, "error estimate")
+        aside = split(sharded.ids, sharded.shards.key, HELD_OUT_SHARE, "error estimate")
     resumed = place.ballot is not None and place.ballot.exists()
     ballot = poll(
         learner,
@@ -136,7 +134,7 @@ def label(
     earlier: tuple[StageSpend, ...] = ()
     if choice is None:
         rate = _error_rate(planned, ballot, place.ledger, coins)
-        choice = _chosen_by(rate, planned)
+        choice = chosen_by(rate, request, planned.task)
         stage = plan.stage("error")
         earlier = (StageSpend(stage.name, stage.mechanism, stage.budget.epsilon, stage.budget.delta),)
     released = aggregate(ballot.tallies(), choice.mechanism, coins, ledger=place.ledger)
@@ -188,13 +186,3 @@ def _error_rate(planned: Planned, ballot: Ballot, ledger: Ledger, coins: Coins) 
     assert estimate is not None
     parts = np.array([estimate.part(wrong, tested) for wrong, tested in ballot.own_errors()], dtype=np.int64)
     return estimate.rate(estimate_error(estimate, parts, coins, ledger=ledger))
-
-
-def _chosen_by(rate: float, planned: Planned) -> Choice:
-    """Set what the plan left open by the released error rate, which is public by now."""
-    request, task = planned.request, planned.task
-    settings = dict(request.settings)
-    if request.mechanism == "btt18":
-        settings.setdefault("max_abstentions", hard_questions(rate, task.n_queries))
-    choice, _ = calibrated(request, task, agreement_from(rate), settings)
-    return Choice(choice.mechanism, f"{choice.why}; the teachers' error rate was privately estimated as {rate:.1%}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +22,7 @@ from mapl.release.labels_file import labels_table
 from mapl.release.write_once import write_once
 from mapl.students.card import model_card
 from mapl.students.student import Student
-from mapl.students.student_file import save
+from mapl.students.student_file import dumps, load
 
 PLAN, STATEMENT, LABELS, LEDGER, SCHEMA, SETTINGS, CARD = (
     "plan.json",
@@ -33,6 +33,8 @@ PLAN, STATEMENT, LABELS, LEDGER, SCHEMA, SETTINGS, CARD = (
     "settings.json",
     "card.md",
 )
+COLUMNS = ("question", "label", "status")
+"""The columns of the labels file; public groups stand beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,13 @@ class Publication:
                 ledger=[json.loads(line) for line in (public / LEDGER).read_text(encoding="utf-8").splitlines()],
                 settings=json.loads((public / SETTINGS).read_text(encoding="utf-8")),
             )
-        except FileNotFoundError as failure:
+        except FileNotFoundError:
+            missing = next(
+                (name for name in (PLAN, STATEMENT, LABELS, LEDGER, SETTINGS) if not (public / name).exists()), ""
+            )
             raise InvalidParameter(
-                f"{folder.path} holds no finished run: {Path(failure.filename).name} is missing. Give the folder "
-                "that mapl learn wrote with --out; an unfinished run goes on with the same command."
+                f"{folder.path} holds no finished run: {missing} is missing. Give the folder that mapl learn wrote "
+                "with --out; an unfinished run goes on with the same command."
             ) from None
         except NotADirectoryError:
             raise InvalidParameter(f"{folder.path} is a file; give the folder that mapl learn wrote.") from None
@@ -70,6 +75,23 @@ class Publication:
     @property
     def classes(self) -> Classes:
         return Classes(tuple(self.plan["classes"]))
+
+
+def refuse_unfit_groups(groups: Sequence[str], schema: Schema) -> None:
+    """Refuse, before anything is spent, groups that a report could not show."""
+    kinds = {column.name: column.kind for column in schema.columns}
+    for group in groups:
+        if group not in kinds:
+            raise InvalidParameter(
+                f"The public rows have no column {group!r} to group by; groups are columns that learners may use."
+            )
+        if kinds[group] == "image":
+            raise InvalidParameter(f"Column {group!r} holds images; group by text, numbers, dates or categories.")
+        if group in COLUMNS or groups.count(group) > 1:
+            raise InvalidParameter(
+                f"The labels would have two columns {group!r}; name each group once, and rename a public column "
+                f"called {', '.join(COLUMNS[:-1])} or {COLUMNS[-1]}."
+            )
 
 
 def publish_labels(
@@ -101,13 +123,31 @@ def publish_labels(
         (SETTINGS, json.dumps(plain(dict(settings)), indent=2, ensure_ascii=False).encode() + b"\n"),
         (LABELS, sink.getvalue().to_pybytes()),
     ):
-        write_once(folder.public / name, content, same_is_fine=True)
+        _publish(folder.public / name, content)
 
 
-def publish_student(folder: RunFolder, student: Student, statement: str) -> None:
-    """Write the student and its model card; a student that a run wrote before it was killed stays."""
+def publish_student(folder: RunFolder, train: Callable[[], Student], statement: str) -> Student:
+    """Train, write and return the student, and write its model card; one that is there already is only read."""
     if not folder.student.exists():
-        save(student, folder.student, statement=statement)
+        _publish(folder.student, dumps(train(), statement=statement))
+    student = load(folder.student)  # what is published is what the card and the report speak of
     plan = json.loads((folder.public / PLAN).read_text(encoding="utf-8"))
-    card = model_card(student, json.loads(statement), plan=plan)
-    write_once(folder.public / CARD, card.encode(), same_is_fine=True)
+    _publish(folder.public / CARD, model_card(student, json.loads(statement), plan=plan).encode())
+    return student
+
+
+def _publish(path: Path, content: bytes) -> None:
+    """Write a public file once; by now the budget is spent and the labels are on record."""
+    try:
+        write_once(path, content, same_is_fine=True)
+    except FileExistsError:
+        raise InvalidData(
+            f"{path} is not what this run wrote or would write; move it away and give the same command again. The "
+            "budget is spent; going on spends nothing more."
+        ) from None
+    except OSError as failure:
+        raise InvalidData(
+            f"{path} cannot be written ({failure.strerror}). The budget is spent, and the labels are on record in "
+            "the private half: make room or mend the permissions, and give the same command again. It goes on and "
+            "spends nothing more."
+        ) from None

@@ -11,9 +11,10 @@ from mapl.data.classes import Classes
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, entry
 from mapl.planning import Agreement, Choice, choose
+from mapl.planning.agreement import agreement_from
 from mapl.planning.plan import Plan, Stage
 from mapl.planning.teachers_rule import teachers_for
-from mapl.release.error_estimate import ErrorEstimate
+from mapl.release.error_estimate import ErrorEstimate, hard_questions
 from mapl.release.loop import admit, refuse_senseless
 from mapl.types import Budget, positive_integer
 
@@ -24,6 +25,7 @@ RECORD = "record"
 """The unit of a table without a unit column: every record by itself."""
 
 MOST_ERROR_SHARE = 0.9
+EXTREME_RATES = (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Request:
     adjacency: Adjacency = "add-remove"
     unit: str | None = None
     error_share: float = 0.0
+    spectral: bool = False
 
     def __post_init__(self) -> None:
         refuse_senseless(self.mechanism, self.budget)
@@ -104,7 +107,7 @@ def planned(request: Request, n_questions: int) -> Planned:
     if request.n_teachers is not None:
         n_teachers, why_teachers = request.n_teachers, "as asked"
     else:
-        n_teachers, why_teachers = teachers_for(request.n_rows, request.budget)
+        n_teachers, why_teachers = teachers_for(request.n_rows, request.budget, spectral=request.spectral)
     task = request.task(n_teachers, n_questions)
     stages: list[Stage] = []
     estimate: ErrorEstimate | None = None
@@ -114,6 +117,8 @@ def planned(request: Request, n_questions: int) -> Planned:
         estimate = ErrorEstimate.for_task(request.error_epsilon, n_teachers)
         stages.append(Stage("error", estimate.name, dict(estimate.parameters), Budget(request.error_epsilon, 0.0)))
         stages.append(Stage("labels", request.mechanism, {"set by": "the released error rate"}, task.budget))
+        for rate in EXTREME_RATES:  # what would be refused after the estimate has spent is refused now
+            chosen_by(rate, request, task)
     else:
         choice, warning = calibrated(request, task, request.agreement or Agreement.default())
         stages.append(Stage("labels", choice.mechanism.name, dict(choice.mechanism.parameters), task.budget))
@@ -142,3 +147,12 @@ def calibrated(
         settings=dict(request.settings if settings is None else settings),
     )
     return choice, admit(choice.mechanism, task)
+
+
+def chosen_by(rate: float, request: Request, task: Task) -> Choice:
+    """Set what a plan left open by the released error rate, which is public by then."""
+    settings = dict(request.settings)
+    if request.mechanism == "btt18":
+        settings.setdefault("max_abstentions", hard_questions(rate, task.n_queries))
+    choice, _ = calibrated(request, task, agreement_from(rate), settings)
+    return Choice(choice.mechanism, f"{choice.why}; the teachers' error rate was privately estimated as {rate:.1%}")

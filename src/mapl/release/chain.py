@@ -189,8 +189,13 @@ def following(tail: Tail | None, entry: Entry, answers: str) -> Record:
     )
 
 
-def same_plan(first: Record, plan_digest: str, limits: Limits) -> None:
-    """Refuse another plan than the one that a chain began with."""
+def same_plan(first: Record, plan_digest: str, limits: Limits, *, fresh: bool) -> None:
+    """Refuse another plan than the one that a chain began with, and that one too where a fresh chain is wanted."""
+    if fresh:
+        raise PlanMismatch(
+            "The ledger belongs to an earlier run, finished or not, and what it recorded there is spent. This run "
+            "needs a new ledger of its own; the budgets of both add up."
+        )
     if first != genesis(plan_digest, limits):
         raise PlanMismatch(
             "The ledger belongs to another plan. Go on with the plan it was opened for, or begin a new run; the "

@@ -70,8 +70,12 @@ class Ledger(Protocol):
     if publishing waits for `append` to return. Proof: docs/proofs/ledger.md.
     """
 
-    def open(self, plan_digest: str, limits: Limits) -> None:
-        """Begin the chain with this plan, or go on with it; another plan is refused (PlanMismatch)."""
+    def open(self, plan_digest: str, limits: Limits, *, fresh: bool = False) -> None:
+        """Begin the chain with this plan, or go on with it; another plan is refused (PlanMismatch).
+
+        A run that cannot be gone on with asks for a `fresh` chain: then every earlier run is refused, also one of
+        the same plan, and of several that ask at the same time one is let in.
+        """
 
     def append(self, entry: Entry, *, secret: Secret | None = None, answers: Answers | None = None) -> None:
         """Record spend, state and answers in one step that is durable on return; on an error nothing is recorded.
@@ -121,9 +125,9 @@ class MemoryLedger(NeverCopied):
         self._answers: dict[int, Answers] = {}
         self._secrets: dict[int, Secret | None] = {}
 
-    def open(self, plan_digest: str, limits: Limits) -> None:
+    def open(self, plan_digest: str, limits: Limits, *, fresh: bool = False) -> None:
         if self._records:
-            same_plan(self._records[0], plan_digest, limits)
+            same_plan(self._records[0], plan_digest, limits, fresh=fresh)
         else:
             self._records.append(genesis(plan_digest, limits))
 

@@ -42,14 +42,15 @@ class SqliteLedger(NeverCopied):
         with self._transaction("BEGIN IMMEDIATE"):
             self._prepare()
 
-    def open(self, plan_digest: str, limits: Limits) -> None:
+    def open(self, plan_digest: str, limits: Limits, *, fresh: bool = False) -> None:
         with self._transaction("BEGIN IMMEDIATE"):
             records = self._records("ORDER BY number")
-            if not records:
+            self._check(records)
+            if records:
+                same_plan(records[0], plan_digest, limits, fresh=fresh)
+            else:
                 records = [genesis(plan_digest, limits)]
                 self._insert(records[0])
-            self._check(records)
-            same_plan(records[0], plan_digest, limits)
         self._opened, self._head = True, records[-1].hash
 
     def append(self, entry: Entry, *, secret: Secret | None = None, answers: Answers | None = None) -> None:

@@ -6,6 +6,9 @@ import os
 import tempfile
 from pathlib import Path
 
+UNFINISHED = ".mapl-"
+"""How the names of files begin that are being written."""
+
 
 def write_once(path: Path, content: bytes, *, mode: int = 0o644, same_is_fine: bool = False) -> None:
     """Write a new file in one step, so that nobody ever reads half of it.
@@ -24,7 +27,7 @@ def write_once(path: Path, content: bytes, *, mode: int = 0o644, same_is_fine: b
     """
     if same_is_fine and path.is_file() and path.read_bytes() == content:
         return
-    handle, name = tempfile.mkstemp(prefix=".mapl-", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

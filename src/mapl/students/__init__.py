@@ -1,6 +1,7 @@
 """Everything that learns from released labels and public rows only."""
 
 from mapl.students.card import model_card
+from mapl.students.cleaned import Cleaned
 from mapl.students.imputed import Imputed
 from mapl.students.plain import Plain
 from mapl.students.self_training import SelfTraining
@@ -11,6 +12,7 @@ from mapl.students.voting import Voting
 
 __all__ = [
     "STRATEGIES",
+    "Cleaned",
     "Imputed",
     "Plain",
     "SelfTraining",

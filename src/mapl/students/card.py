@@ -14,6 +14,7 @@ WAYS = {
     "imputed": "Questions without an answer got an arbitrary label, as in the papers that mapl implements.",
     "self-training": "Questions without an answer were labelled by the student itself, the surest first.",
     "voting": "The student is an ensemble of models that decide by majority vote.",
+    "cleaned": "Every row got the class that the released labels of rows like it speak for.",
 }
 MOST_LISTED = 30
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mapl.data.encoding import spectral_coordinates
+from mapl.data.schema import draft
 from mapl.students.cleaning import cleaned
 from mapl.students.fitting import Learning, fitted
 from mapl.students.lesson import Lesson
@@ -22,6 +22,9 @@ class Cleaned:
     name: ClassVar[str] = "cleaned"
 
     def fit(self, learning: Learning, lesson: Lesson) -> Any:
-        coordinates = spectral_coordinates(learning.encoder, lesson.rows)
+        from mapl.data.encoding import encoder_for, spectral_coordinates
+
+        encoder = learning.encoder or encoder_for(draft(lesson.rows), lesson.rows)
+        coordinates = spectral_coordinates(encoder, lesson.rows)
         codes = cleaned(coordinates, lesson.codes, len(lesson.classes), weights=lesson.weights)
         return fitted(learning, lesson.relabelled(codes))

@@ -51,4 +51,4 @@ def cleaned(
 
     best = min(PENALTIES, key=left_out_error)
     scores = base + (places - middle) @ (turn @ (slopes / (np.maximum(values, 0) + best)[:, None]))
-    return scores.argmax(axis=1).astype(np.int32)
+    return np.asarray(scores.argmax(axis=1), np.int32)

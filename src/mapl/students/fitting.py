@@ -27,6 +27,11 @@ class Learning:
     estimator: Any
     codes_only: bool = False
 
+    @property
+    def encoder(self) -> Any:
+        """mapl's own encoder, where the learner begins with one, None otherwise."""
+        return encoder_of(self.estimator)
+
 
 class Coded:
     """A model that was fitted on contiguous codes and answers with class names."""
@@ -75,12 +80,18 @@ def predicted_codes(model: Any, rows: Rows, classes: Classes) -> NDArray[np.int6
 
 def handed(model: Any, rows: Rows) -> Rows:
     """Return rows as a model takes them: mapl's own parts take any kind, other learners a frame or a matrix."""
+    own = encoder_of(model) is not None or getattr(model, "takes_any_rows", False)
+    return rows if own else for_learner(rows)
+
+
+def encoder_of(model: Any) -> Any | None:
+    """Return mapl's own encoder at the beginning of a Pipeline, None where there is none."""
     from sklearn.pipeline import Pipeline
 
     from mapl.data.encoder import Encoder
 
-    own = isinstance(model, Pipeline) and isinstance(model.steps[0][1], Encoder)
-    return rows if own or getattr(model, "takes_any_rows", False) else for_learner(rows)
+    first = model.steps[0][1] if isinstance(model, Pipeline) else None
+    return first if isinstance(first, Encoder) else None
 
 
 def fresh(estimator: Any, seed: int) -> Any:

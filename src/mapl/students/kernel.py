@@ -44,7 +44,8 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on encoded rows and their labels."""
         rows = np.asarray(X, np.float32)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, places = np.unique(y, return_inverse=True)
+        codes = places.astype(np.int32)
         weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, np.float64)
         weights = np.maximum(weights / max(weights.mean(), LEAST_WEIGHT), LEAST_WEIGHT)
         if self.n_spectral:
@@ -66,7 +67,8 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class with the highest score."""
-        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+        best = self._scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from mapl.data.schema import Schema
 from mapl.errors import InvalidParameter
+from mapl.students.cleaned import Cleaned
 from mapl.students.fitting import Learning
 from mapl.students.imputed import Imputed
 from mapl.students.lesson import Lesson
@@ -22,15 +24,24 @@ class Strategy(Protocol):
     def fit(self, learning: Learning, lesson: Lesson) -> Any: ...
 
 
+AUTO = "auto"
+
 STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy for strategy in (Plain(), Imputed(), SelfTraining(), Voting())
+    strategy.name: strategy for strategy in (Plain(), Imputed(), SelfTraining(), Voting(), Cleaned())
 }
 
 
-def strategy_of(given: str | Strategy) -> Strategy:
-    """Return a strategy by its name, or the one that was handed over."""
+def strategy_of(given: str | Strategy, schema: Schema | None = None) -> Strategy:
+    """Return a strategy by its name, or the one that was handed over.
+
+    "auto" cleans labels where every column is a category: rows of such tables repeat or nearly so, and what is
+    alike is mostly of one class. Elsewhere it is plain.
+    """
     if not isinstance(given, str):
         return given
+    if given == AUTO:
+        categories = schema is not None and all(column.kind == "category" for column in schema.columns)
+        return STRATEGIES["cleaned" if categories else "plain"]
     if given not in STRATEGIES:
-        raise InvalidParameter(f"The strategy is {given!r}; choose one of {', '.join(STRATEGIES)}.")
+        raise InvalidParameter(f"The strategy is {given!r}; choose one of {', '.join((AUTO, *STRATEGIES))}.")
     return STRATEGIES[given]

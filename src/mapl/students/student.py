@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from mapl.students.fitting import handed, predicted_codes
 from mapl.students.lesson import Lesson
 from mapl.students.strategies import Strategy, strategy_of
 from mapl.teachers.spelling import codes_of, natural
+
+if TYPE_CHECKING:
+    from mapl.data.encoder import Encoder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,8 +112,9 @@ def train_student(
     *,
     classes: Classes,
     learner: Any = None,
-    strategy: str | Strategy = "plain",
+    strategy: str | Strategy = "auto",
     schema: Schema | None = None,
+    encoder: Encoder | None = None,
     weights: NDArray[Any] | None = None,
     seed: int = 0,
 ) -> Student:
@@ -126,9 +130,12 @@ def train_student(
         A preset's name, an unfitted estimator with fit and predict, or None for what suits noisy labels best
         (`auto`).
     strategy
-        "plain", "imputed", "self-training", "voting", or one of these with settings, such as ``Voting(25)``.
+        "auto", "plain", "imputed", "self-training", "voting", "cleaned", or one of these with
+        settings, such as ``Voting(25)``.
     schema
         What the columns are; drafted from the public rows where it is missing.
+    encoder
+        The encoder of the run (`mapl.data.encoding`); made from these rows where it is missing.
     weights
         How much each row counts.
     seed
@@ -146,12 +153,13 @@ def train_student(
     Guarantee: none of its own and none needed. What is computed from released labels and public rows is
     post-processing and keeps the release's (epsilon, delta).
     """
-    way = strategy_of(strategy)
+    strategy_of(strategy)  # so that a name that does not exist is told first
     rows = checked(questions, "public rows")
     schema = draft(rows, classes=classes.names) if schema is None else schema
     rows = conformed(rows, schema, "public rows")
     lesson = Lesson.checked(rows, labels, classes, weights=weights, seed=seed)
-    learning = learning_of(learner, lesson, schema)
+    learning = learning_of(learner, lesson, schema, encoder)
+    way = strategy_of(strategy, schema)
     model = way.fit(learning, lesson)
     return Student(
         model=model,

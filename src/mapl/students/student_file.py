@@ -13,7 +13,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
@@ -28,6 +28,9 @@ from mapl.students.allow_list import ALLOWED, refuse_forged
 from mapl.students.strategies import Strategy
 from mapl.students.student import Student, train_student
 from mapl.students.tree_bounds import refuse_bad_trees
+
+if TYPE_CHECKING:
+    from mapl.data.encoder import Encoder
 
 FORMAT = "mapl student"
 FORMAT_VERSION = 1
@@ -132,7 +135,8 @@ def check_storable(
     classes: Classes,
     *,
     schema: Schema | None = None,
-    strategy: str | Strategy = "plain",
+    encoder: Encoder | None = None,
+    strategy: str | Strategy = "auto",
 ) -> None:
     """Make sure, before any budget is spent, that a student of this learner can be trained, saved and read again.
 
@@ -146,7 +150,9 @@ def check_storable(
     rows = checked(public_rows, "public rows")
     some = take(rows, np.arange(min(REHEARSED_ROWS, n_rows(rows)), dtype=np.int64))
     made_up = np.arange(n_rows(some)) % len(classes)
-    student = train_student(some, made_up, classes=classes, learner=learner, strategy=strategy, schema=schema)
+    student = train_student(
+        some, made_up, classes=classes, learner=learner, strategy=strategy, schema=schema, encoder=encoder
+    )
     again = loads(dumps(student))
     if not np.array_equal(student.predict_codes(some), again.predict_codes(some)):
         raise InvalidParameter(

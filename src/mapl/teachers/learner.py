@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from mapl.teachers.pool import n_workers, workers
 from mapl.teachers.presets import preset
 from mapl.teachers.worker import DIED, rehearsed
 from mapl.types import Labels
+
+if TYPE_CHECKING:
+    from mapl.data.encoder import Encoder
 
 Predict = Callable[[Rows], NDArray[np.int64]]
 """A fitted teacher: maps prepared questions to class numbers, UNKNOWN for what names no class."""
@@ -41,7 +44,9 @@ class Learner(Protocol):
         ...
 
 
-def as_learner(given: Any, classes: Classes, schema: Schema | None = None) -> Learner:
+def as_learner(
+    given: Any, classes: Classes, schema: Schema | None = None, encoder: Encoder | None = None
+) -> Learner:
     """Make a learner of what a user hands over.
 
     Parameters
@@ -53,9 +58,11 @@ def as_learner(given: Any, classes: Classes, schema: Schema | None = None) -> Le
         The declared classes; estimators and functions get their names, as whole numbers if all names are such.
     schema
         The declared columns, from which presets build their encoder.
+    encoder
+        The encoder of the run, fitted on public rows (`mapl.data.encoding`), which presets take instead.
     """
     if isinstance(given, str):
-        return EstimatorLearner(given, preset(given).build(schema), classes)
+        return EstimatorLearner(given, preset(given).build(schema, encoder), classes)
     if isinstance(given, Command):
         return CommandLearner(given, classes, "label" if schema is None or schema.label is None else schema.label)
     if hasattr(given, "train") and hasattr(given, "prepare"):

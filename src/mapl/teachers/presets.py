@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mapl.data.schema import Schema
 from mapl.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from mapl.data.encoder import Encoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +23,24 @@ class Preset:
     model
         Makes an unfitted estimator; what it needs is imported only then.
     bins
-        Whether numbers are also cut into public bins, which lets linear models bend.
+        Into how many public bins numbers are also cut, which lets linear models bend; 0 for none.
     sparse
         Whether the model takes the sparse matrices that text is encoded as.
     """
 
     summary: str
     model: Callable[[], Any]
-    bins: bool = False
+    bins: int = 0
     sparse: bool = True
 
-    def build(self, schema: Schema | None) -> Any:
-        """Return an unfitted Pipeline; without a schema, numbers are scaled within each shard instead."""
+    def build(self, schema: Schema | None, encoder: Encoder | None = None) -> Any:
+        """Return an unfitted Pipeline; without a schema, numbers are scaled within each shard instead.
+
+        Parameters
+        ----------
+        encoder
+            What public rows have taught about the columns (`mapl.data.encoding`), which images need.
+        """
         from sklearn.pipeline import Pipeline
 
         if schema is None:
@@ -45,9 +54,10 @@ class Preset:
             raise InvalidParameter(
                 f"The schema has columns of text, which {name_of(self)} does not read; take one of {able}."
             )
-        from mapl.data.encoder import Encoder
+        from mapl.data.encoding import with_bins
 
-        return Pipeline([("encode", Encoder.of(schema, bins=self.bins)), ("model", self.model())])
+        declared = schema.coarsened(self.bins) if self.bins else schema
+        return Pipeline([("encode", with_bins(encoder, declared, bins=self.bins > 0)), ("model", self.model())])
 
 
 def _logistic() -> Any:
@@ -59,7 +69,7 @@ def _logistic() -> Any:
 def _ridge() -> Any:
     from sklearn.linear_model import RidgeClassifier
 
-    return RidgeClassifier(alpha=1.0)
+    return RidgeClassifier(alpha=0.5)
 
 
 def _hgb() -> Any:
@@ -102,6 +112,12 @@ def _mlp() -> Any:
     return MLPClassifier(hidden_layer_sizes=(32,), alpha=1e-2, learning_rate_init=0.01, max_iter=100)
 
 
+def _image() -> Any:
+    from sklearn.linear_model import RidgeClassifier
+
+    return RidgeClassifier(alpha=10.0, class_weight="balanced")
+
+
 def _text() -> Any:
     from sklearn.svm import LinearSVC
 
@@ -110,14 +126,16 @@ def _text() -> Any:
 
 PRESETS: dict[str, Preset] = {
     "logistic": Preset("logistic regression: fast, good with few rows", _logistic),
-    "ridge": Preset("ridge classifier: the fastest, good with many columns", _ridge),
+    "ridge": Preset("ridge classifier: the fastest, good with few rows and many columns", _ridge),
+    "ridge-bins": Preset("ridge classifier on numbers and six public bins of each: bends", _ridge, bins=6),
     "hgb": Preset("histogram gradient boosting: needs hundreds of rows per teacher", _hgb, sparse=False),
     "forest": Preset("random forest: few assumptions, slower", _forest),
     "nb": Preset(
-        "naive Bayes on categories and on numbers above their centre: good with very few rows", _nb, bins=True
+        "naive Bayes on categories and on numbers above their centre: good with very few rows", _nb, bins=32
     ),
     "svm": Preset("support vectors with a Gaussian kernel: small shards only", _svm),
     "mlp": Preset("a small neural network: slower", _mlp),
+    "image": Preset("class-balanced ridge: for images, with tens of rows per teacher", _image),
     "text": Preset("linear support vectors: for hashed words and other wide, sparse rows", _text),
 }
 if find_spec("lightgbm") is not None:

@@ -1,0 +1,280 @@
+"""From a private table to a published student, end to end, next to learning without privacy and to others.
+
+    python benchmarks/learn.py [--data adult mnist] [--seeds 5] [--quick]
+
+For every data set and epsilon, in one run: mapl with the number of teachers, mechanism and student of its own
+public rules; the student of the teachers' exact plurality; the same learner and gradient boosting on all private
+rows; mapl with the papers' mechanisms and constants; DP-SGD logistic regression (opacus) and diffprivlib where they
+install. delta 1e-5, add or remove one record (diffprivlib: delta 0, replace one). A seed changes the split, the
+shard key and the coins, which are seeded for the benchmark only. Data are looked for in ../shared/data and skipped
+where absent. Results: benchmarks/results/learn.json and learn.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import baseline
+import pyarrow as pa
+from datasets import CLASSES, LABEL, DataAbsent, Split, labels_of, load, matrices
+
+from mapl.data.classes import Classes
+from mapl.data.encoding import encoder_for, for_teachers, sees_spectral
+from mapl.data.rows import n_rows
+from mapl.data.schema import draft
+from mapl.data.shards import ShardKey
+from mapl.data.table import PrivateTable, private_table
+from mapl.errors import MaplError
+from mapl.noise import SeededCoins
+from mapl.pipeline.label import Workplace, label, shards
+from mapl.pipeline.request import Request, planned
+from mapl.release import MemoryLedger
+from mapl.students import train_student
+from mapl.teachers import as_learner
+from mapl.types import Budget
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+DELTA = 1e-5
+EPSILONS = (0.5, 1.0, 2.0)
+LEARNERS = {"credit_default": "ridge-bins"}
+"""The learner a user would bring; ridge elsewhere. Everything else follows from mapl's public rules."""
+
+ASKED = {("adult", 1.0): 83.8, ("adult", 2.0): 84.2, ("a9a", 1.0): 83.5, ("mushroom", 1.0): 96.5}
+ASKED |= {("credit_default", 1.0): 81.0, ("mnist", 1.0): 97.3}
+PAPERS = ("btt18", "lzcw21-sparse", "lzcw21-gaussian")
+DRAWS = 3
+"""Coins differ more from draw to draw than splits do, and cost nothing: the teachers' votes are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One split, read by mapl as a user's files would be."""
+
+    split: Split
+    seed: int
+    table: PrivateTable
+    classes: Classes
+    schema: Any
+    encoder: Any
+    scratch: Path
+
+    @classmethod
+    def of(cls, name: str, seed: int, scratch: Path) -> World:
+        split = load(name, seed)
+        classes = Classes(split.classes)
+        schema = draft(split.public, label=LABEL, classes=classes.names)
+        table = private_table(split.private, label=LABEL, classes=classes, schema=schema)
+        return cls(split, seed, table, classes, schema, encoder_for(schema, split.public), scratch)
+
+    @property
+    def learner_name(self) -> str:
+        return LEARNERS.get(self.split.name, "ridge")
+
+    @property
+    def learner(self) -> Any:
+        return as_learner(self.learner_name, self.classes, self.schema, for_teachers(self.encoder))
+
+    @property
+    def evaluation(self) -> tuple[pa.Table, Any]:
+        return self.split.evaluation.drop_columns(LABEL), labels_of(self.split.evaluation)
+
+    def request(self, epsilon: float, mechanism: str = "auto", **settings: Any) -> Request:
+        return Request(
+            Budget(epsilon, DELTA),
+            self.classes,
+            n_rows=len(self.table.labels),
+            mechanism=mechanism,
+            settings=settings,
+            spectral=sees_spectral(self.learner_name, self.encoder),
+        )
+
+    def labelled(self, request: Request, draw: int = 0) -> Any:
+        """Train and release; the votes of so many teachers are counted once and used again."""
+        plan = planned(request, n_rows(self.split.public))
+        n_teachers = plan.plan.n_teachers
+        key = ShardKey(hashlib.sha256(f"{self.split.name} {self.seed}".encode()).digest())
+        sharded = shards(self.table, key, n_teachers, request.adjacency)
+        place = Workplace(MemoryLedger(), self.scratch / f"{n_teachers}.npz")
+        return label(
+            sharded, self.split.public, plan, self.learner, place, coins=SeededCoins(self.seed + 1000 * draw)
+        )
+
+    def student_accuracy(self, labels: Any) -> float:
+        """Train the default student on some labels of the public rows and measure it."""
+        student = train_student(
+            self.split.public, labels, classes=self.classes, schema=self.schema, encoder=self.encoder
+        )
+        rows, truth = self.evaluation
+        return 100 * float((student.predict_codes(rows) == truth).mean())
+
+    def plain_accuracy(self, learner: Any) -> float:
+        """Train one learner on all private rows, without privacy."""
+        given = as_learner(learner, self.classes, self.schema, self.encoder)
+        predict = given.train(self.table.rows, self.table.labels, n_classes=len(self.classes), seed=self.seed)
+        rows, truth = self.evaluation
+        return 100 * float((predict(given.prepare(rows)) == truth).mean())
+
+
+def measure(name: str, seed: int, epsilons: tuple[float, ...], others: bool) -> Iterator[dict[str, Any]]:
+    """Yield one row per method and epsilon for one seeded split."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _measured(World.of(name, seed, Path(folder)), epsilons, others)
+
+
+def _measured(world: World, epsilons: tuple[float, ...], others: bool) -> Iterator[dict[str, Any]]:
+    name = world.split.name
+    for reference in (world.learner_name, "hgb") if name != "mnist" else (world.learner_name,):
+        yield {
+            "method": f"without privacy, {reference}",
+            "epsilon": None,
+            "accuracy": world.plain_accuracy(reference),
+        }
+    encoded = matrices(world.split, bins=name in LEARNERS) if others else None
+    for epsilon in epsilons:
+        start = time.perf_counter()
+        drawn = [world.labelled(world.request(epsilon), draw) for draw in range(DRAWS)]
+        done, truth = drawn[0], world.split.public_labels
+        yield {
+            "method": "mapl",
+            "epsilon": epsilon,
+            "teachers": done.statement.teachers,
+            "mechanism": done.statement.mechanism,
+            "label_accuracy": statistics.mean(100 * float((one.labels == truth).mean()) for one in drawn),
+            "accuracy": statistics.mean(world.student_accuracy(one.labels) for one in drawn),
+            "guaranteed_epsilon": done.statement.guaranteed_epsilon,
+            "seconds": time.perf_counter() - start,
+        }
+        yield {"method": "exact plurality, no privacy", "epsilon": epsilon, "accuracy": plurality(world, epsilon)}
+        for paper in PAPERS:
+            yield {"method": f"mapl, {paper}", "epsilon": epsilon, "accuracy": by_paper(world, epsilon, paper)}
+        if encoded is None:
+            continue
+        for other in baseline.SCRIPTS:
+            arrays = {field: getattr(encoded, field) for field in encoded.__slots__}
+            found = baseline.run(other, **arrays, epsilon=epsilon, seed=world.seed)
+            yield {"method": other, "epsilon": epsilon, "accuracy": None if found is None else 100 * found}
+
+
+def plurality(world: World, epsilon: float) -> float:
+    """Train the student on the teachers' exact winners, which no budget would pay for."""
+    request = world.request(epsilon)
+    n_teachers = planned(request, n_rows(world.split.public)).plan.n_teachers
+    exact = Request(Budget(float("inf"), 0.0), world.classes, n_teachers=n_teachers, mechanism="majority")
+    return world.student_accuracy(world.labelled(exact).labels)
+
+
+def by_paper(world: World, epsilon: float, mechanism: str) -> float | None:
+    """Release with a paper's own constants; None where nothing is answered, so that there is no student."""
+    try:
+        return world.student_accuracy(world.labelled(world.request(epsilon, mechanism)).labels)
+    except MaplError:
+        return None
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Average over seeds."""
+    groups: dict[tuple[str, str, float | None], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["data"], row["method"], row["epsilon"]), []).append(row)
+    table = []
+    for (data, method, epsilon), found in groups.items():
+        values = [row["accuracy"] for row in found if row["accuracy"] is not None]
+        entry: dict[str, Any] = {"data": data, "method": method, "epsilon": epsilon, "seeds": len(values)}
+        entry["accuracy"] = statistics.mean(values) if values else None
+        entry["sd"] = statistics.stdev(values) if len(values) > 1 else None
+        for extra in ("teachers", "mechanism"):
+            if extra in found[0]:
+                entry[extra] = found[0][extra]
+        if "label_accuracy" in found[0]:
+            entry["label_accuracy"] = statistics.mean(row["label_accuracy"] for row in found)
+        entry["asked"] = ASKED.get((data, epsilon)) if method == "mapl" and epsilon else None
+        table.append(entry)
+    return table
+
+
+def written(table: list[dict[str, Any]], seeds: int) -> str:
+    """Lay the averages out as Markdown."""
+    lines = [
+        "# From a private table to a student: accuracy in %",
+        "",
+        f"`python benchmarks/learn.py`, mean ± standard deviation over {seeds} seeds, delta 1e-5, add or remove "
+        f"one record (diffprivlib: pure epsilon, replace one). mapl's rows are means over {DRAWS} draws of coins "
+        "per seed. Private rows: the train split; public rows: a random half of the test split without labels; "
+        "accuracy on the other half. A dash: nothing was answered, or not installed.",
+    ]
+    for data in dict.fromkeys(row["data"] for row in table):
+        mine = [row for row in table if row["data"] == data]
+        epsilons = sorted({row["epsilon"] for row in mine if row["epsilon"]})
+        lines += ["", f"## {data}", "", "| method | " + " | ".join(f"epsilon {e:g}" for e in epsilons) + " |"]
+        lines.append("|---" * (len(epsilons) + 1) + "|")
+        for method in dict.fromkeys(row["method"] for row in mine):
+            cells = []
+            for epsilon in epsilons:
+                row = next((r for r in mine if r["method"] == method and r["epsilon"] in (epsilon, None)), None)
+                cells.append(_cell(row))
+            lines.append(f"| {method} | " + " | ".join(cells) + " |")
+        asked = [f"{row['asked']} at epsilon {row['epsilon']:g}" for row in mine if row.get("asked")]
+        facts = [
+            f"epsilon {row['epsilon']:g}: {row['teachers']} teachers, {row['mechanism']}, "
+            f"{row['label_accuracy']:.1f}% of the released labels right"
+            for row in mine
+            if row["method"] == "mapl"
+        ]
+        lines += ["", "; ".join(facts) + "." + (f" Asked: {', '.join(asked)}." if asked else "")]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None or row["accuracy"] is None:
+        return "-"
+    spread = "" if row["sd"] is None else f" ± {row['sd']:.1f}"
+    bold = "**" if row["method"] == "mapl" else ""
+    return f"{bold}{row['accuracy']:.2f}{bold}{spread}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = ["adult", "a9a", "mushroom", "credit_default", "mnist"]
+    parser.add_argument("--data", nargs="+", choices=list(CLASSES), default=default)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=list(EPSILONS))
+    parser.add_argument("--without-others", action="store_true", help="leave out opacus and diffprivlib")
+    parser.add_argument("--quick", action="store_true", help="one seed, epsilon 1, nothing stored")
+    asked = parser.parse_args()
+    seeds, epsilons = (1, (1.0,)) if asked.quick else (asked.seeds, tuple(asked.epsilons))
+    rows: list[dict[str, Any]] = []
+    for data in asked.data:
+        for seed in range(seeds):
+            try:
+                for row in measure(data, seed, epsilons, not asked.without_others):
+                    rows.append({"data": data, "seed": seed, **row})
+                    told = "-" if row["accuracy"] is None else f"{row['accuracy']:.2f}"
+                    print(f"{data} seed {seed} epsilon {row['epsilon']} {row['method']}: {told}", flush=True)
+            except DataAbsent as absent:
+                print(absent)
+                break
+    stored = RESULTS / "learn.json"
+    if stored.exists() and not asked.quick:
+        # Data sets that were not asked for keep their figures.
+        rows = [row for row in json.loads(stored.read_text())["rows"] if row["data"] not in asked.data] + rows
+    text = written(summary(rows), seeds)
+    print(text)
+    if not asked.quick and rows:
+        RESULTS.mkdir(exist_ok=True)
+        stored.write_text(json.dumps({"rows": rows, "summary": summary(rows)}, indent=1) + "\n")
+        (RESULTS / "learn.md").write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""The classifier: from private rows and public ones to a student that may be published."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mapl.data.rows import Rows, n_rows, take
+from mapl.estimators.face import Given, PrivateEstimator
+from mapl.estimators.given import names_of
+from mapl.pipeline.inputs import split_label_private
+from mapl.pipeline.label import Effort, Workplace, label, shards
+from mapl.students.strategies import strategy_of
+from mapl.students.student import Student, train_student
+from mapl.types import Labels
+
+REHEARSED_ROWS = 200
+
+
+def _tells_probabilities(classifier: Any) -> bool:
+    student = getattr(classifier, "student_", None)
+    return student is None or hasattr(student.model, "predict_proba")
+
+
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """Learn a classifier from private rows that may be published, by teachers that vote on public rows.
+
+    Parameters
+    ----------
+    learner
+        Who teaches: the name of a preset (``mapl learners``), an unfitted estimator or Pipeline, a function
+        ``train(X, y) -> predict``, or a `Command`. Scaling, encoding and selecting belong in here: what is fitted
+        on all private rows before they reach `fit` is not covered.
+    epsilon, delta
+        The budget of one `fit`. Every `fit` on the same people spends anew, and the budgets add up.
+    classes
+        The declared classes; "labels" declares that which classes occur in y is public.
+    n_teachers, n_rows
+        K, or "auto": by a public rule from `n_rows`, about how many units there are as far as the public knows.
+    adjacency
+        What is hidden: "add-remove" (whether a unit is in the table at all), "replace-one" (what its rows say;
+        needs groups), or "labels": the features are public and become the questions, so `fit` takes no public rows.
+    mechanism, settings, may_abstain, agreement, n_queries
+        How labels are released, as in ``mapl learn``: "auto" answers every question unless it may abstain.
+    error_share
+        The share of epsilon for an estimate of the teachers' error rate, by which the mechanism is then chosen.
+    student, strategy
+        Who learns from the released labels, a preset or an estimator (None: what suits them best), and how: "auto",
+        "plain", "imputed", "self-training", "voting" or "cleaned".
+    time_limit, n_jobs
+        Seconds that a teacher may compute, None for any number; how many train at once, -1 for one per processor.
+    ledger
+        Where the spending is recorded, such as a new `SqliteLedger`; in memory if None. A ledger serves one fit.
+    seed
+        Seeded coins and shards, for tests: fits are reproducible and NOT PRIVATE.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_
+        The declared classes in ascending order; the columns of X, with names where X was a table.
+    statement_
+        What may be printed about the fit: epsilon, delta, adjacency, unit, assumptions.
+    plan_, error_rate_
+        The plan, and the estimate of the teachers' error rate if there is one.
+    released_
+        For every question the place of its released label in `classes_`, -1 for none. The questions are the public
+        rows, or those rows of X that were set aside as questions.
+    student_
+        The published model. `mapl.students.save` writes it to a file that holds no pickle.
+
+    Notes
+    -----
+    *Guarantee.* (epsilon, delta)-differential privacy for the adjacency and unit in ``statement_``, of everything
+    in the attributes, and hence of whatever is predicted and of a pickled classifier. Not covered: scores computed
+    on private rows, running times, and messages of fits that failed. Proof: docs/proofs/pipeline.md.
+
+    *scikit-learn.* With a seed and ``adjacency="labels"`` all of scikit-learn's estimator checks pass. Elsewhere
+    the contract gives way to the promise:
+
+    =================================  ============================================================================
+    scikit-learn expects               what happens instead, and why
+    =================================  ============================================================================
+    the same fit gives the same model  noise and shards come from the operating system; a seed voids the promise
+    ``fit(X, y)`` is enough            public rows are needed, except where only labels are private
+    classes are found in y             they are declared: a rare class would give its holder away
+    an estimator can be cloned         not with a ledger, which exists once: `clone`, and with it
+                                       cross-validation and grid search, raise GuaranteeBroken before any spending
+    an estimator can be fitted again   not with the same ledger: PlanMismatch
+    a fitted estimator can be pickled  not together with its ledger; ``set_params(ledger=None)`` first
+    =================================  ============================================================================
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mapl import PrivateClassifier
+    >>> world = np.random.default_rng(0)
+    >>> X, public = world.normal(size=(4000, 3)), world.normal(size=(300, 3))
+    >>> clf = PrivateClassifier(epsilon=2.0, delta=1e-6, classes=(False, True), n_teachers=100, n_jobs=1)
+    >>> clf = clf.fit(X, X[:, 0] > 0, public=public)
+    >>> bool(clf.score(public, public[:, 0] > 0) > 0.8)
+    True
+    >>> clf.statement_.guaranteed_epsilon <= 2.0
+    True
+    """
+
+    def __init__(
+        self,
+        learner: Any = "ridge",
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        classes: Any = None,
+        n_teachers: int | str = "auto",
+        n_rows: int | None = None,
+        adjacency: str = "add-remove",
+        mechanism: str = "auto",
+        settings: dict[str, Any] | None = None,
+        may_abstain: bool = False,
+        agreement: Any = None,
+        n_queries: int | None = None,
+        error_share: float = 0.0,
+        student: Any = None,
+        strategy: Any = "auto",
+        time_limit: float | None = None,
+        n_jobs: int = -1,
+        ledger: Any = None,
+        seed: int | None = None,
+    ) -> None:
+        self.learner = learner
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.n_teachers = n_teachers
+        self.n_rows = n_rows
+        self.adjacency = adjacency
+        self.mechanism = mechanism
+        self.settings = settings
+        self.may_abstain = may_abstain
+        self.agreement = agreement
+        self.n_queries = n_queries
+        self.error_share = error_share
+        self.student = student
+        self.strategy = strategy
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.ledger = ledger
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
+        """Train teachers on private rows, release labels for public ones, train the student on these.
+
+        Parameters
+        ----------
+        X, y
+            Private rows and their labels: a matrix, a sparse matrix, lists, a pandas or polars DataFrame or a
+            pyarrow Table.
+        public
+            Public rows in the same form and with the same columns; none where the adjacency is "labels".
+        groups
+            Whose each row is: the unit that is protected. Without groups every row is a unit.
+        """
+        given = self._given(X, y, public, groups)
+        key = self._key()
+        if public is None:
+            teaching, questions = split_label_private(given.table, key)
+            given = replace(given, table=teaching, public=questions)
+        plan, learner, _ = self._planned(given, n_rows(given.public))
+        self._rehearse_student(given)
+        sharded = shards(given.table, key, plan.plan.n_teachers, plan.request.adjacency)
+        place, effort = Workplace(self._opened_ledger(plan)), Effort(self.n_jobs, self.time_limit)
+        labelled = label(sharded, given.public, plan, learner, place, coins=self._coins(), effort=effort)
+        # What was paid for is kept even if no student can learn from it.
+        self.classes_, self.plan_, self.statement_ = given.classes, plan.plan, labelled.statement
+        self.released_, self.error_rate_ = labelled.labels, labelled.error_rate
+        self.student_ = self._student(given, given.public, labelled.labels)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted class of every row. Free: it follows from what was released."""
+        check_is_fitted(self, "student_")
+        codes = self.student_.predict_codes(self._rows(X, reset=False))
+        return np.asarray(self.classes_[codes])
+
+    @available_if(_tells_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return a probability for every row and class, where the student has them. Free."""
+        check_is_fitted(self, "student_")
+        return self.student_.predict_proba(self._rows(X, reset=False))
+
+    def _rehearse_student(self, given: Given) -> None:
+        """Refuse, before anything is spent, a student that cannot learn from such rows."""
+        strategy_of(self.strategy, given.schema)
+        if self.student is not None:
+            some = take(given.public, np.arange(min(REHEARSED_ROWS, n_rows(given.public)), dtype=np.int64))
+            made_up = np.arange(n_rows(some), dtype=np.int32) % len(given.classes)
+            self._student(given, some, made_up)
+
+    def _student(self, given: Given, questions: Rows, labels: Labels) -> Student:
+        return train_student(
+            questions,
+            labels,
+            classes=names_of(given.classes),
+            learner=self.student,
+            strategy=self.strategy,
+            schema=given.schema,
+            encoder=given.encoder,
+        )

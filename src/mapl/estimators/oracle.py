@@ -1,0 +1,204 @@
+"""The oracle: teachers that stay, and answer questions as they come until the budget for hard ones is gone."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from mapl.data.conform import conformed
+from mapl.data.rows import Rows, block_of, digests, take
+from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter
+from mapl.estimators.face import PrivateEstimator, refuse_other_kind
+from mapl.pipeline.label import shards
+from mapl.release import Released, Statement, statement_of
+from mapl.release.loop import begin_stage, step
+from mapl.release.promise import promise_of
+from mapl.teachers import fit_teachers
+from mapl.types import ABSTAIN
+
+
+class PrivateOracle(PrivateEstimator):
+    """Keep the teachers and answer questions as they come, until the budget is gone.
+
+    It has no `predict` and no `score`, so nothing that takes classifiers can spend by surprise: `answer` spends.
+
+    Parameters
+    ----------
+    n_queries
+        How many different questions the budget is planned for; no more are answered.
+    may_abstain
+        Whether "auto" may choose a mechanism that abstains on hard questions and so answers more of the others.
+    learner, epsilon, delta, classes, n_teachers, n_rows, mechanism, settings, agreement
+        As in `PrivateClassifier`.
+    adjacency
+        "add-remove" or "replace-one".
+    time_limit, n_jobs, ledger, seed
+        As in `PrivateClassifier`.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_, plan_
+        As in `PrivateClassifier`.
+    statement_
+        What may be printed about all answers so far.
+
+    Notes
+    -----
+    *Guarantee.* (epsilon, delta)-differential privacy of all answers together, also if questions depend on earlier
+    answers. Proof: docs/proofs/pipeline.md. The oracle itself is private: it holds models of private rows, so a
+    fitted one is never copied or pickled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mapl import PrivateOracle
+    >>> world = np.random.default_rng(0)
+    >>> X, public = world.normal(size=(4000, 3)), world.normal(size=(50, 3))
+    >>> oracle = PrivateOracle(epsilon=1.0, classes=("left", "right"), n_teachers=100, n_queries=500, n_jobs=1)
+    >>> oracle = oracle.fit(X, np.where(X[:, 0] > 0, "right", "left"), public=public)
+    >>> oracle.answer([[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0]]).tolist()
+    ['left', 'right']
+    >>> oracle.statement_.answered
+    2
+    """
+
+    def __init__(
+        self,
+        learner: Any = "ridge",
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        classes: Any = None,
+        n_teachers: int | str = "auto",
+        n_rows: int | None = None,
+        adjacency: str = "add-remove",
+        mechanism: str = "auto",
+        settings: dict[str, Any] | None = None,
+        may_abstain: bool = True,
+        agreement: Any = None,
+        n_queries: int = 1000,
+        time_limit: float | None = None,
+        n_jobs: int = -1,
+        ledger: Any = None,
+        seed: int | None = None,
+    ) -> None:
+        self.learner = learner
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.n_teachers = n_teachers
+        self.n_rows = n_rows
+        self.adjacency = adjacency
+        self.mechanism = mechanism
+        self.settings = settings
+        self.may_abstain = may_abstain
+        self.agreement = agreement
+        self.n_queries = n_queries
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.ledger = ledger
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
+        """Train a teacher on every shard. Nothing is spent yet.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `PrivateClassifier.fit`.
+        public
+            Some public rows with the same columns, which need not be asked about: they tell what the columns are,
+            and the learner is tried out on them.
+        """
+        if self.adjacency == "labels":
+            raise InvalidParameter('An oracle protects whole rows: take adjacency "add-remove" or "replace-one".')
+        given = self._given(X, y, public, groups)
+        plan, learner, stand_in = self._planned(given, self.n_queries)
+        assert plan.choice is not None  # only an estimate of the error, which an oracle has not, leaves it open
+        sharded = shards(given.table, self._key(), plan.plan.n_teachers, plan.request.adjacency)
+        ledger, coins = self._opened_ledger(plan), self._coins()
+        n_classes, limit = len(given.classes), self.time_limit
+        teachers = fit_teachers(learner, sharded, n_classes=n_classes, n_jobs=self.n_jobs, time_limit=limit)
+        self._state = begin_stage(ledger, plan.choice.mechanism, coins, plan.task).state
+        self._plan, self._ledger, self._coins_in_use = plan, ledger, coins
+        self._mechanism, self._teachers, self._stand_in = plan.choice.mechanism, teachers, stand_in
+        self._schema, self._example = given.schema, block_of(given.public, 0, 1)
+        self._said: dict[bytes, int] = {}
+        self._turned_away: set[bytes] = set()
+        self.classes_, self.plan_ = given.classes, plan.plan
+        return self
+
+    def answer(self, X: Any) -> NDArray[Any]:
+        """Return a class for every row, None where there is no answer. Spends, except for rows asked before.
+
+        A question counts once: rows that agree in every column, up to 32-bit precision, have one answer. None means
+        that the mechanism abstained, or that the budget ended within this batch; ``statement_`` tells how many.
+
+        Raises
+        ------
+        BudgetExhausted
+            If the budget was gone before the first new row. Rows asked before are still answered if asked alone.
+        """
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        refuse_other_kind(rows, self._example, "questions", "rows of the fit")
+        rows = conformed(rows, self._schema, "questions")
+        asked = [one for block in digests(rows, None) for one in block]
+        first: dict[bytes, int] = {}
+        for i, one in enumerate(asked):
+            first.setdefault(one, i)
+        new = {one: i for one, i in first.items() if one not in self._said}
+        if new:
+            self._ask(rows, new)
+        names = dict(enumerate(self.classes_.tolist())) | {ABSTAIN: None}
+        return np.array([names[self._said.get(one, ABSTAIN)] for one in asked], dtype=object)
+
+    def _ask(self, rows: Rows, new: dict[bytes, int]) -> None:
+        """Have the teachers vote on new questions and record what the mechanism makes of it."""
+        left = self._plan.task.n_queries - len(self._said)
+        if self._state.halted or left <= 0:
+            self._turned_away.update(new)
+            raise BudgetExhausted(
+                f"The budget is gone: {self._state.answered} answers and {self._state.abstained} abstentions were "
+                "published. Questions asked before are still answered; new ones need a new fit, whose budget is "
+                "spent on top."
+            )
+        taken = list(new)[:left]
+        questions = take(rows, np.array([new[one] for one in taken], dtype=np.int64))
+        self._stand_in.refuse_unanswerable(questions)
+        tallies = self._teachers.votes(questions)
+        outcome = step(self._ledger, self._mechanism, self._state, tallies, self._coins_in_use)
+        self._state = outcome.state
+        self._said.update(zip(taken, outcome.labels.tolist(), strict=False))  # shorter where the run halted
+        self._turned_away.update(one for one in new if one not in self._said)
+
+    @property
+    def statement_(self) -> Statement:
+        """What may be printed about the answers so far."""
+        check_is_fitted(self)
+        progress = self._ledger.progress("labels")
+        n_questions = len(progress.labels) + len(self._turned_away)
+        released = Released(progress.labels, progress.fallback, progress.state, n_questions)
+        request = self._plan.request
+        return statement_of(
+            self._mechanism,
+            self._plan.task,
+            released,
+            self._coins_in_use,
+            promise=promise_of(request.adjacency, request.unit),
+            plan_digest=self.plan_.digest,
+            ledger_head=self._ledger.head,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "_teachers"):
+            raise GuaranteeBroken(
+                "A fitted PrivateOracle is never copied or pickled: it holds models that were trained on private "
+                "rows, and two copies would each spend the whole budget. Publish its answers, or fit a "
+                "PrivateClassifier, which may be published."
+            )
+        state: dict[str, Any] = super().__getstate__()
+        return state

@@ -1,0 +1,404 @@
+"""``mapl learn`` refuses what it cannot keep a promise for: in words, with exit code 2, before it spends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mapl.data.synthetic import LABEL, UNIT
+
+Mapl = Callable[..., Any]
+
+CANARY = "quokka"
+"""Stands in private cells only, so no message may hold it."""
+
+
+def refused(ran: Any, *parts: str) -> None:
+    """Check that a run ended with words that say what to do, and that no folder was begun."""
+    assert (ran.code, ran.stdout) == (2, ""), ran.stderr
+    message = " ".join(ran.stderr.split())
+    for part in parts:
+        assert part in message
+    for never in ("Traceback", "fault of mapl", CANARY):
+        assert never not in message
+    assert not Path("run").exists()
+
+
+def changed(path: Path, column: str, cell: Any, *, row: int = 7) -> pa.Table:
+    """Return a table with one cell changed."""
+    table = pa.parquet.read_table(path)
+    cells = table[column].to_pylist()
+    cells[row] = cell
+    return table.set_column(table.column_names.index(column), column, pa.array(cells))
+
+
+def test_no_label_column(mapl: Mapl, clinic: Any) -> None:
+    refused(mapl(*clinic.arguments("--label", "sick")), f"have column {LABEL!r}", "name it with --label")
+    pa.parquet.write_table(pa.parquet.read_table(clinic.private).drop_columns([LABEL]), "p.parquet")
+    refused(mapl(*clinic.arguments(private=Path("p.parquet"))), f"no column {LABEL!r}", "add it to the table")
+
+
+def test_a_label_outside_the_classes(mapl: Mapl, clinic: Any) -> None:
+    pa.parquet.write_table(changed(clinic.private, LABEL, CANARY), "p.parquet")
+    parts = "none of the 2 declared classes (no, yes)", "Declare every class"
+    refused(mapl(*clinic.arguments(private=Path("p.parquet"))), *parts)
+    refused(mapl(*clinic.arguments("--classes", "yes,maybe")), "declared classes (yes, maybe)")
+
+
+def test_an_empty_label(mapl: Mapl, clinic: Any) -> None:
+    pa.parquet.write_table(changed(clinic.private, LABEL, None), "p.parquet")
+    refused(mapl(*clinic.arguments(private=Path("p.parquet"))), "empty cells", "leave out rows without a label")
+
+
+def test_classes_are_never_read_off_private_rows(mapl: Mapl, clinic: Any) -> None:
+    command = clinic.arguments()
+    place = command.index("--classes")
+    undeclared = command[:place] + command[place + 2 :]
+    refused(mapl(*undeclared), "classes are not declared", "--classes no,yes")
+    place = undeclared.index("--public")
+    refused(mapl(*undeclared[:place], *undeclared[place + 2 :], "--label-private"), "classes are not declared")
+
+
+@pytest.mark.parametrize("missing", [None, "", "  "])
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_row_that_is_nobodys(mapl: Mapl, clinic: Any, missing: str | None, kind: str) -> None:
+    table, private = changed(clinic.private, UNIT, missing), Path(f"p.{kind}")
+    if kind == "csv":
+        pa.csv.write_csv(table, private)
+    else:
+        pa.parquet.write_table(table, private)
+    refused(mapl(*clinic.arguments(private=private)), f"Column {UNIT!r}", "empty cells", "leave those rows out")
+
+
+def test_a_unit_that_is_no_column(mapl: Mapl, clinic: Any) -> None:
+    refused(mapl(*clinic.arguments("--unit", "person")), "--unit")
+    refused(mapl(*clinic.arguments("--unit", LABEL)), "must differ")
+
+
+def test_columns_that_differ(mapl: Mapl, clinic: Any) -> None:
+    private, public = pa.parquet.read_table(clinic.private), pa.parquet.read_table(clinic.public)
+    pa.parquet.write_table(private.drop_columns(["bmi"]), "less.parquet")
+    refused(mapl(*clinic.arguments(private=Path("less.parquet"))), "lack column 'bmi'", "same columns")
+    more = private.append_column("ssn", pa.array([CANARY] * private.num_rows))
+    pa.parquet.write_table(more, "more.parquet")
+    refused(mapl(*clinic.arguments(private=Path("more.parquet"))), "have column 'ssn'", "Remove it")
+    pa.parquet.write_table(public.drop_columns(["bmi"]), "public.parquet")
+    refused(mapl(*clinic.arguments("--public", "public.parquet")), "have column 'bmi'")
+
+
+def test_a_file_without_a_header(mapl: Mapl, clinic: Any) -> None:
+    """The first line may be a row, so it is not quoted."""
+    table = changed(clinic.private, "smoking", CANARY, row=0)
+    pa.csv.write_csv(table, "p.csv", pa.csv.WriteOptions(include_header=False))
+    refused(mapl(*clinic.arguments(private=Path("p.csv"))), "names of the columns")
+
+
+def test_a_cell_that_is_no_number(mapl: Mapl, clinic: Any) -> None:
+    ages = [CANARY, *pa.parquet.read_table(clinic.private)["age"].to_pylist()[1:]]
+    table = pa.parquet.read_table(clinic.private)
+    table = table.set_column(table.column_names.index("age"), "age", pa.array(map(str, ages)))
+    for private in (Path("p.csv"), Path("p.parquet")):
+        (pa.csv.write_csv if private.suffix == ".csv" else pa.parquet.write_table)(table, private)
+        refused(mapl(*clinic.arguments(private=private)), "'age'", "number")
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+def test_more_teachers_than_units(mapl: Mapl, clinic: Any, adjacency: str) -> None:
+    ran = mapl(*clinic.arguments("--adjacency", adjacency, teachers=900))
+    refused(ran, "900 teachers", "Ask for fewer with --teachers", "Nothing was spent")
+    # Nobody has to choose another folder after that.
+    assert mapl(*clinic.arguments("--adjacency", adjacency)).code == 0
+
+
+LEARNERS = """
+import numpy as np
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+X, y = np.arange(8.0).reshape(4, 2), np.array(["no", "yes", "no", "yes"])
+fitted = LogisticRegression().fit(X, y)
+scaled = make_pipeline(StandardScaler().fit(X), LogisticRegression())
+regressor = LinearRegression()
+number = 7
+Unbuildable = type("Unbuildable", (), {"__init__": lambda self, needed: None})
+
+def train(X, y):
+    raise RuntimeError("my own words")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("fitted", ("LogisticRegression is already fitted", "clone")),
+        ("scaled", ("StandardScaler is already fitted", "clone")),
+        ("regressor", ("hand over a classifier",)),
+        ("train", ("my own words",)),
+        ("number", ("int",)),
+        ("Unbuildable", ("cannot be imported", "without required arguments")),
+        ("nothing", ("cannot be imported", "package.module:name")),
+    ],
+)
+def test_learners(
+    mapl: Mapl, clinic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, parts: tuple[str, ...]
+) -> None:
+    (tmp_path / f"bad_{name}.py").write_text(LEARNERS)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    refused(mapl(*clinic.arguments("--learner", f"bad_{name}:{name}")), *parts)
+    if name != "train":
+        refused(mapl(*clinic.arguments("--student", f"bad_{name}:{name}")), *parts)
+
+
+@pytest.mark.parametrize(
+    ("more", "parts"),
+    [
+        (("--learner", "magic"), ("magic", "logistic")),
+        (("--learner", "no_such_module:thing"), ("cannot be imported",)),
+        (("--learner-command", "Rscript fit.R"), ("lacks {shard}",)),
+        (("--learner-command", "no-such-program {shard} {queries} {votes}"), ("not installed",)),
+        (("--student", "magic"), ("magic",)),
+        (("--mechanism", "magic"), ("magic", "ladder")),
+        (("--epsilon", "0"), ("epsilon",)),
+        (("--epsilon", "-1"), ("epsilon",)),
+        (("--epsilon", "nan"), ("epsilon",)),
+        (("--epsilon", "inf"), ("promises nothing",)),
+        (("--epsilon", "1e9"), ("between 0.001 and 1000",)),
+        (("--delta", "1"), ("delta",)),
+        (("--delta", "-1e-5"), ("delta",)),
+        (("--delta", "nan"), ("delta",)),
+        (("--delta", "1e-30"), ("at least 1e-15",)),
+        (("--teachers", "many"), ("whole number, or auto",)),
+        (("--teachers", "0"), ("teachers",)),
+        (("--teachers", "99999999999"), ("teachers",)),
+        (("--rows", "0"), ("rows",)),
+        (("--queries", "0"), ("queries",)),
+        (("--classes", "yes"), ("at least two",)),
+        (("--classes", "no,yes,no"), ("different names",)),
+        (("--agreement", "2:1"), ("agreement",)),
+        (("--error-share", "1.5"), ("error estimate",)),
+        (("--max-abstentions", "0", "--mechanism", "ladder"), ("max_abstentions",)),
+        (("--max-abstentions", "3", "--mechanism", "noisy-max"), ("max_abstentions",)),
+        (("--jobs", "0"), ("number of processes",)),
+        (("--time-limit", "0"), ("time_limit",)),
+        (("--label-private",), ("not both",)),
+        (("--group", "shoe size"), ("no column 'shoe size'",)),
+        (("--group", UNIT), (f"no column {UNIT!r}",)),
+        (("--group", "region", "--group", "region"), ("once",)),
+        (("--public", "nowhere.parquet"), ("There is no file nowhere.parquet",)),
+        (("--public", "."), ("not a .csv",)),
+        (("--schema", "nowhere.json"), ("nowhere.json cannot be read",)),
+        (("--test", "nowhere.parquet"), ("There is no file nowhere.parquet",)),
+        (("--out", "file"), ("is a file",)),
+        (("--out", "file/run"), ("is a file",)),
+        (("--out", "full"), ("holds no run of mapl",)),
+        (("--out", "theirs"), ("holds no run of mapl",)),
+    ],
+    ids=lambda value: " ".join(value) if value and value[0].startswith("--") else "",
+)
+def test_settings(mapl: Mapl, clinic: Any, more: tuple[str, ...], parts: tuple[str, ...]) -> None:
+    Path("file").write_text("mine")
+    Path("full").mkdir()
+    Path("full/precious").touch()
+    Path("theirs/private").mkdir(parents=True)
+    Path("theirs/private/diary").touch()
+    before = sorted(Path().rglob("*"))
+    refused(mapl(*clinic.arguments(*more)), *parts)
+    assert sorted(Path().rglob("*")) == before
+    assert Path("theirs/private").stat().st_mode & 0o77
+
+
+@pytest.mark.parametrize("option", ["strategy", "adjacency"])
+def test_choices(mapl: Mapl, clinic: Any, option: str) -> None:
+    ran = mapl(*clinic.arguments(f"--{option}", "magic"))
+    assert ran.code == 2
+    assert "magic" in ran.stderr
+    assert not Path("run").exists()
+
+
+def test_neither_public_rows_nor_public_features(mapl: Mapl, clinic: Any) -> None:
+    command = clinic.arguments()
+    place = command.index("--public")
+    refused(mapl(*command[:place], *command[place + 2 :]), "--public", "--label-private")
+
+
+def test_contradicting_adjacencies(mapl: Mapl, clinic: Any) -> None:
+    command = clinic.arguments("--label-private", "--adjacency", "replace-one")
+    place = command.index("--public")
+    refused(mapl(*command[:place], *command[place + 2 :]), "leave --adjacency away")
+
+
+def test_replace_one_needs_ids(mapl: Mapl, clinic: Any) -> None:
+    command = clinic.arguments("--adjacency", "replace-one")
+    place = command.index("--unit")
+    refused(mapl(*command[:place], *command[place + 2 :]), "name it with --unit")
+
+
+@pytest.mark.parametrize("name", ["private.parquet", "private.csv", "private.xlsx"])
+def test_no_private_file(mapl: Mapl, clinic: Any, name: str) -> None:
+    refused(mapl(*clinic.arguments(private=Path(name))), name)
+
+
+def test_test_rows_are_checked_before_anything_is_spent(mapl: Mapl, clinic: Any) -> None:
+    refused(mapl(*clinic.arguments("--test", clinic.public)), f"no column {LABEL!r}", "labels")
+    pa.parquet.write_table(pa.parquet.read_table(clinic.test).drop_columns(["bmi"]), "test.parquet")
+    refused(mapl(*clinic.arguments("--test", "test.parquet")), "lacks the column 'bmi'")
+    pa.parquet.write_table(changed(clinic.test, LABEL, "maybe"), "maybe.parquet")
+    refused(mapl(*clinic.arguments("--test", "maybe.parquet")), "declared classes (no, yes)")
+
+
+def test_groups_that_a_report_could_not_show(mapl: Mapl, clinic: Any) -> None:
+    """Found out after the release, this would cost a budget."""
+    private, public = pa.parquet.read_table(clinic.private), pa.parquet.read_table(clinic.public)
+    for name, table in (("p", private), ("q", public)):
+        more = table.append_column("status", table["region"])
+        pixels = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(4 * table.num_rows)), 4)
+        pa.parquet.write_table(more.append_column("scan", pixels), f"{name}.parquet")
+    command = clinic.arguments("--public", "q.parquet", private=Path("p.parquet"))
+    refused(mapl(*command, "--group", "status"), "two columns 'status'", "rename")
+    refused(mapl(*command, "--group", "scan"), "holds images")
+
+
+def test_too_little_disk(mapl: Mapl, clinic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage(10**9, 10**9 - (3 << 20), 3 << 20))
+    refused(mapl(*clinic.arguments()), "has 3 MiB free", "free some space")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
+def test_a_folder_that_cannot_be_written(mapl: Mapl, clinic: Any) -> None:
+    Path("closed").mkdir(mode=0o500)
+    refused(mapl(*clinic.arguments("--out", "closed/run")), "cannot be written")
+
+
+def unfinished(mapl: Mapl, clinic: Any, *more: Any) -> None:
+    """Leave a run behind that was killed right before its end."""
+    assert mapl(*clinic.arguments(*more)).code == 0
+    Path("run/private/finished").unlink()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--epsilon", 21),
+        ("--delta", 1e-6),
+        ("--teachers", 31),
+        ("--learner", "nb"),
+        ("--student", "nb"),
+        ("--strategy", "voting"),
+        ("--mechanism", "noisy-max"),
+        ("--queries", 100),
+        ("--classes", "yes,no"),
+        ("--error-share", 0.1),
+        ("--adjacency", "replace-one"),
+        ("--group", "region"),
+        ("--seed", 1),
+    ],
+    ids=lambda more: more[0],
+)
+def test_an_unfinished_run_with_other_settings(mapl: Mapl, clinic: Any, more: tuple[Any, ...]) -> None:
+    unfinished(mapl, clinic)
+    before = {one: one.read_bytes() for one in Path("run/public").iterdir()}
+    ran = mapl(*clinic.arguments(*more))
+    assert ran.code == 2
+    assert "other settings" in ran.stderr
+    assert {one: one.read_bytes() for one in Path("run/public").iterdir()} == before
+    assert mapl(*clinic.arguments()).code == 0
+
+
+def test_an_unfinished_run_with_other_tables(mapl: Mapl, clinic: Any) -> None:
+    """Teachers of two partitions must never be counted together."""
+    unfinished(mapl, clinic)
+    pa.parquet.write_table(changed(clinic.private, "age", 44.0), "other.parquet")
+    ran = mapl(*clinic.arguments(private=Path("other.parquet")))
+    assert ran.code == 2
+    assert "other tables" in ran.stderr
+    pa.parquet.write_table(changed(clinic.public, "age", 44.0), "public.parquet")
+    ran = mapl(*clinic.arguments("--public", "public.parquet"))
+    assert ran.code == 2
+    assert "other tables" in ran.stderr
+    assert mapl("schema", clinic.public, "--label", LABEL, "--unit", UNIT, "--classes", "no,yes").code == 0
+    schema = json.loads(Path("schema.json").read_text())
+    schema["columns"] = schema["columns"][::-1]
+    Path("schema.json").write_text(json.dumps(schema))
+    ran = mapl(*clinic.arguments("--schema", "schema.json"))
+    assert ran.code == 2
+    assert "other tables" in ran.stderr
+
+
+def test_a_column_called_record_is_not_the_record(mapl: Mapl, clinic: Any) -> None:
+    """A plan says "record" for both; their shards differ."""
+    for name in ("private", "public"):
+        table = pa.parquet.read_table(getattr(clinic, name))
+        renamed = ["record" if one == UNIT else one for one in table.column_names]
+        pa.parquet.write_table(table.rename_columns(renamed), f"{name}.parquet")
+    command = clinic.arguments("--public", "public.parquet", "--unit", "record", private=Path("private.parquet"))
+    assert mapl(*command).code == 0
+    Path("run/private/finished").unlink()
+    place = command.index("--unit")
+    # The later --unit counts; without any, the ids become a column to learn from.
+    ran = mapl(*[one for i, one in enumerate(command[:-2]) if i not in (place, place + 1)])
+    assert ran.code == 2
+    assert "other settings" in ran.stderr
+
+
+def test_two_processes_on_one_run(mapl: Mapl, clinic: Any) -> None:
+    unfinished(mapl, clinic)
+    with Path("run/private/lock").open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        ran = mapl(*clinic.arguments())
+        assert ran.code == 2
+        assert "Another process is at work" in ran.stderr
+    assert mapl(*clinic.arguments()).code == 0
+
+
+def test_a_public_file_of_somebody_else_is_not_written_over(mapl: Mapl, clinic: Any) -> None:
+    unfinished(mapl, clinic)
+    Path("run/public/labels.parquet").write_text("not mine")
+    ran = mapl(*clinic.arguments())
+    assert ran.code == 2
+    assert "labels.parquet is not what this run wrote" in ran.stderr
+    assert Path("run/public/labels.parquet").read_text() == "not mine"
+
+
+LINES = [
+    f"{UNIT},age,bmi,glucose,pressure,smoking,region,active,{LABEL}",
+    f"{CANARY}1,50,27.5,100,120,never,north,no,yes",
+    f"{CANARY}2,60,22.5,90,130,former,{CANARY},yes,no",
+    f'"{CANARY}3",70,,90,130,"never",west,yes,no',
+]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    places=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), max_size=3),
+    put=st.sampled_from(["", ",", '"', "\n", "\x00", "é", "\ud7ff", "x", "-", "1e999", ";", "\r", "NaN"]),
+    cut=st.integers(0, 200),
+)
+def test_broken_private_files_are_refused_without_a_quotation(
+    mapl: Mapl, clinic: Any, places: list[tuple[int, int]], put: str, cut: int
+) -> None:
+    lines = list(LINES)
+    for line, place in places:
+        lines[line] = lines[line][:place] + put + lines[line][place:]
+    text = "\n".join(lines).encode()
+    Path("p.csv").write_bytes(text[: len(text) - cut])
+    ran = mapl(*clinic.arguments(private=Path("p.csv")))
+    assert ran.code == 2  # three patients are too few for thirty teachers, whatever else is wrong
+    assert CANARY not in ran.stderr
+    assert "fault" not in ran.stderr
+    assert not Path("run").exists()

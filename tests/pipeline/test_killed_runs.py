@@ -1,0 +1,126 @@
+"""A run that is killed at any moment goes on with the same command: it spends once, and publishes one result."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from killable import started
+
+from mapl.data.synthetic import CLASSES
+from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.teachers import Ballot
+
+PUBLIC = {
+    *("card.md", "labels.parquet", "ledger.jsonl", "plan.json", "report.html", "schema.json", "settings.json"),
+    *("statement.json", "student.skops"),
+}
+SLOW = """
+import time
+
+def train(X, y):
+    time.sleep(0.02)
+    limit = X["glucose"].mean()
+    return lambda rows: ["yes" if value > limit else "no" for value in rows["glucose"]]
+"""
+PATIENCE = 60.0
+
+
+class Run:
+    """One run folder, and what was ever seen recorded in it."""
+
+    def __init__(self, folder: Path, arguments: list[Any]) -> None:
+        self.folder, self.arguments = folder, arguments
+        self.private, self.public = folder / "run" / "private", folder / "run" / "public"
+        self.recorded: list[list[int]] = []
+        self.voted = [0]
+
+    def killed_when(self, ripe: Callable[[], bool], seconds: float) -> int | None:
+        """Start the command and kill it as soon as something has happened, or after some seconds."""
+        process, deadline = started(self.arguments, self.folder), time.monotonic() + seconds
+        while process.exitcode is None and time.monotonic() < deadline and not ripe():
+            time.sleep(0.001)
+        process.kill()
+        process.join(PATIENCE)
+        self.look()
+        return process.exitcode
+
+    def ended(self) -> int | None:
+        process = started(self.arguments, self.folder)
+        process.join(PATIENCE)
+        self.look()
+        return process.exitcode
+
+    def look(self) -> None:
+        """Whatever is public is on record, and what is on record never changes."""
+        ballot = self.private / "ballot.npz"
+        if ballot.exists():
+            self.voted.append(Ballot.load(ballot).n_voted)
+        if (self.private / "ledger.sqlite").exists():
+            with SqliteLedger(self.private / "ledger.sqlite") as ledger:
+                ledger.verify()
+                labels = ledger.progress("labels").labels.tolist() if ledger.entries() else []
+            if labels or self.recorded:
+                self.recorded.append(labels)
+                assert labels == self.recorded[0]
+        if (self.public / "labels.parquet").exists():
+            assert (self.public / "statement.json").exists()
+            published = pa.parquet.read_table(self.public / "labels.parquet")["label"].to_pylist()
+            assert sorted(published) == sorted(CLASSES[code] for code in self.recorded[0])
+
+
+@pytest.fixture
+def run(clinic: Any, tmp_path: Path) -> Run:
+    (tmp_path / "slow.py").write_text(SLOW)
+    return Run(tmp_path, clinic.arguments("--learner", "slow:train", "--error-share", 0.1))
+
+
+def test_killed_again_and_again(run: Run) -> None:
+    """Killed right after each thing a run leaves behind, and at random moments."""
+    dice = random.Random(4)
+    private, public = run.private, run.public
+    moments: list[tuple[Callable[[], bool], float]] = [
+        ((private / "lock").exists, PATIENCE),
+        ((private / "request.json").exists, PATIENCE),
+        ((private / "ballot.npz").exists, PATIENCE),
+        (lambda: Ballot.load(private / "ballot.npz").n_voted > 15, PATIENCE),
+        (lambda: False, dice.uniform(0.5, 3)),
+        *(
+            ((public / name).exists, PATIENCE)
+            for name in ("plan.json", "statement.json", "ledger.jsonl", "labels.parquet", "student.skops")
+        ),
+        (lambda: False, dice.uniform(0.5, 3)),
+        ((public / "card.md").exists, PATIENCE),
+        ((public / "report.html").exists, PATIENCE),
+    ]
+    killed = 0
+    for ripe, seconds in moments:
+        code = run.killed_when(ripe, seconds)
+        assert code in (-9, 0)
+        if code == 0:  # it was faster than the blow
+            break
+        killed += 1
+    assert killed >= 8
+    assert 0 < run.voted[1] < 30  # some teachers had voted when it was killed
+    assert run.voted == sorted(run.voted)  # and kept their votes
+    if code != 0:
+        assert run.ended() == 0
+    assert run.ended() == 2  # finished
+    chain = [json.loads(line) for line in (public / "ledger.jsonl").read_text().splitlines()]
+    with SqliteLedger(private / "ledger.sqlite") as ledger:
+        assert [(one.kind, one.stage) for one in ledger.entries()] == [(one["kind"], one["stage"]) for one in chain]
+        assert ledger.head == json.loads((public / "statement.json").read_text())["ledger_head"]
+    assert sorted(one["kind"] for one in chain if one["stage"] == "labels") == ["answers", "start"]
+    assert sorted(one["kind"] for one in chain if one["stage"] == "error") == ["halted", "start"]
+    assert {one.name for one in public.iterdir()} == PUBLIC
+    assert not list(private.glob(".*"))
+    assert len(run.recorded[0]) == 150
+    assert np.isin(run.recorded[0], (0, 1)).all()
