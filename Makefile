@@ -29,6 +29,7 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/aggregate.py
 	$(BIN)/python benchmarks/picture.py
 	$(BIN)/python benchmarks/learn.py
+	$(BIN)/python benchmarks/large.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \

@@ -14,6 +14,9 @@ from typer.testing import CliRunner
 from mapl.cli import app
 from mapl.data.synthetic import LABEL, UNIT, Clinic
 
+collect_ignore_glob = ["*conftest.py"]
+"""Files of fixtures have no doctests, and several modules of one name cannot be imported to look for some."""
+
 
 @dataclass(frozen=True)
 class Ran:

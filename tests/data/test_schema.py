@@ -202,3 +202,17 @@ def test_public_and_private_columns_that_differ() -> None:
     with pytest.raises(InvalidData, match="few or none of the schema's columns") as refusal:
         schema.check_names(["8675309", "town", "Main Street 5"], "private rows")
     assert "8675309" not in str(refusal.value)
+
+
+def test_a_coarsened_schema_keeps_some_of_the_same_cuts() -> None:
+    values = np.random.default_rng(0).normal(size=(500, 2))
+    values[:, 1] = values[:, 1] > 0
+    fine = draft(values)
+    coarse = fine.coarsened(6)
+    assert len(fine.columns[0].cuts) > 20
+    assert len(coarse.columns[0].cuts) == 5
+    assert set(coarse.columns[0].cuts) <= set(fine.columns[0].cuts)
+    shares = np.diff(np.searchsorted(np.sort(values[:, 0]), [-9, *coarse.columns[0].cuts, 9])) / 500
+    assert abs(shares - 1 / 6).max() < 0.06
+    assert coarse.columns[1] == fine.columns[1]
+    assert fine.coarsened(100) == fine

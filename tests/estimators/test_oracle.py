@@ -104,7 +104,7 @@ def test_batches_and_single_questions_follow_the_same_exact_law() -> None:
     in_one = batch.answer(questions(n))
     one_by_one = np.array([single.answer([q])[0] for q in questions(n)])
     tallies = batch._teachers.votes(questions(1))
-    chance = batch._mechanism.chances(tallies, batch._state)[0, 1]
+    chance = batch._mechanism.chances(tallies, batch._ledger.progress("labels").state)[0, 1]
     assert 0.2 < chance < 0.8
     # Five standard deviations: a false alarm in less than one of a million fresh seeds.
     allowed = 5 * np.sqrt(chance * (1 - chance) / n)

@@ -89,36 +89,31 @@ def test_killed_again_and_again(run: Run) -> None:
     private, public = run.private, run.public
     moments: list[tuple[Callable[[], bool], float]] = [
         ((private / "lock").exists, PATIENCE),
-        ((private / "request.json").exists, PATIENCE),
         ((private / "ballot.npz").exists, PATIENCE),
-        (lambda: Ballot.load(private / "ballot.npz").n_voted > 15, PATIENCE),
         (lambda: False, dice.uniform(0.5, 3)),
         *(
             ((public / name).exists, PATIENCE)
-            for name in ("plan.json", "statement.json", "ledger.jsonl", "labels.parquet", "student.skops")
+            for name in ("statement.json", "labels.parquet", "student.skops", "report.html")
         ),
-        (lambda: False, dice.uniform(0.5, 3)),
-        ((public / "card.md").exists, PATIENCE),
-        ((public / "report.html").exists, PATIENCE),
     ]
     killed = 0
     for ripe, seconds in moments:
         code = run.killed_when(ripe, seconds)
         assert code in (-9, 0)
-        if code == 0:  # it was faster than the blow
+        killed += code == -9
+        if (private / "finished").exists():  # it was faster than the blow
             break
-        killed += 1
-    assert killed >= 8
-    assert 0 < run.voted[1] < 30  # some teachers had voted when it was killed
+    assert killed >= 6
+    assert run.voted[1] > 0  # some teachers had voted when it was killed
     assert run.voted == sorted(run.voted)  # and kept their votes
-    if code != 0:
+    if not (private / "finished").exists():
         assert run.ended() == 0
-    assert run.ended() == 2  # finished
+    assert run.ended() == 2  # a finished run is never reopened
     chain = [json.loads(line) for line in (public / "ledger.jsonl").read_text().splitlines()]
     with SqliteLedger(private / "ledger.sqlite") as ledger:
         assert [(one.kind, one.stage) for one in ledger.entries()] == [(one["kind"], one["stage"]) for one in chain]
         assert ledger.head == json.loads((public / "statement.json").read_text())["ledger_head"]
-    assert sorted(one["kind"] for one in chain if one["stage"] == "labels") == ["answers", "start"]
+    assert sorted(one["kind"] for one in chain if one["stage"] == "labels") == ["halted", "start"]
     assert sorted(one["kind"] for one in chain if one["stage"] == "error") == ["halted", "start"]
     assert {one.name for one in public.iterdir()} == PUBLIC
     assert not list(private.glob(".*"))

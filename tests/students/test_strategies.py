@@ -12,10 +12,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from mapl.data.classes import Classes
+from mapl.data.schema import Column, Schema
 from mapl.errors import InvalidParameter
 from mapl.students import Imputed, Plain, SelfTraining, Voting, train_student
 from mapl.students.fitting import Learning
 from mapl.students.lesson import Lesson
+from mapl.students.strategies import strategy_of
 from mapl.students.voting import Voters
 from mapl.types import ABSTAIN
 
@@ -195,3 +197,10 @@ def test_open_seeds_are_set_and_others_are_kept() -> None:
         student = train_student(public.rows.select(["age"]), public.labels, classes=TWO, learner=learner, seed=5)
         assert student.model.random_state == expected
         assert learner.random_state == given
+
+
+def test_auto_cleans_where_every_column_is_a_category() -> None:
+    number, category = Column("a", "number"), Column("b", "category", categories=("x", "y"))
+    assert strategy_of("auto", Schema((category,))).name == "cleaned"
+    assert strategy_of("auto", Schema((category, number))).name == "plain"
+    assert strategy_of("auto").name == "plain"

@@ -131,7 +131,7 @@ def test_a_function_needs_no_more_than_a_name() -> None:
         (LinearRegression(), "LinearRegression predicts numbers; teachers vote for classes"),
         (3, "The learner is of type int; hand over the name of a preset"),
         (StandardScaler(), "The learner is of type StandardScaler"),
-        ("logistics", "There is no learner 'logistics'; choose one of logistic, ridge, hgb"),
+        ("logistics", "There is no learner 'logistics'; choose one of logistic, ridge, ridge-bins"),
     ],
 )
 def test_what_is_no_learner_is_refused(given: Any, words: str) -> None:

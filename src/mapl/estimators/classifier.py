@@ -100,7 +100,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     >>> import numpy as np
     >>> from mapl import PrivateClassifier
     >>> world = np.random.default_rng(0)
-    >>> X, public = world.normal(size=(4000, 3)), world.normal(size=(300, 3))
+    >>> X, public = world.normal(size=(4000, 3)), world.normal(size=(200, 3))
     >>> clf = PrivateClassifier(epsilon=2.0, delta=1e-6, classes=(False, True), n_teachers=100, n_jobs=1)
     >>> clf = clf.fit(X, X[:, 0] > 0, public=public)
     >>> bool(clf.score(public, public[:, 0] > 0) > 0.8)

@@ -57,7 +57,7 @@ class PrivateOracle(PrivateEstimator):
     >>> from mapl import PrivateOracle
     >>> world = np.random.default_rng(0)
     >>> X, public = world.normal(size=(4000, 3)), world.normal(size=(50, 3))
-    >>> oracle = PrivateOracle(epsilon=1.0, classes=("left", "right"), n_teachers=100, n_queries=500, n_jobs=1)
+    >>> oracle = PrivateOracle(epsilon=4.0, classes=("left", "right"), n_teachers=200, n_queries=100, n_jobs=1)
     >>> oracle = oracle.fit(X, np.where(X[:, 0] > 0, "right", "left"), public=public)
     >>> oracle.answer([[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0]]).tolist()
     ['left', 'right']
@@ -122,7 +122,7 @@ class PrivateOracle(PrivateEstimator):
         ledger, coins = self._opened_ledger(plan), self._coins()
         n_classes, limit = len(given.classes), self.time_limit
         teachers = fit_teachers(learner, sharded, n_classes=n_classes, n_jobs=self.n_jobs, time_limit=limit)
-        self._state = begin_stage(ledger, plan.choice.mechanism, coins, plan.task).state
+        begin_stage(ledger, plan.choice.mechanism, coins, plan.task)
         self._plan, self._ledger, self._coins_in_use = plan, ledger, coins
         self._mechanism, self._teachers, self._stand_in = plan.choice.mechanism, teachers, stand_in
         self._schema, self._example = given.schema, block_of(given.public, 0, 1)
@@ -158,20 +158,19 @@ class PrivateOracle(PrivateEstimator):
 
     def _ask(self, rows: Rows, new: dict[bytes, int]) -> None:
         """Have the teachers vote on new questions and record what the mechanism makes of it."""
-        left = self._plan.task.n_queries - len(self._said)
-        if self._state.halted or left <= 0:
+        state = self._ledger.progress("labels").state
+        left = self._plan.task.n_queries - state.answered - state.abstained
+        if state.halted or left <= 0:
             self._turned_away.update(new)
             raise BudgetExhausted(
-                f"The budget is gone: {self._state.answered} answers and {self._state.abstained} abstentions were "
-                "published. Questions asked before are still answered; new ones need a new fit, whose budget is "
-                "spent on top."
+                f"The budget is gone: {state.answered} answers and {state.abstained} abstentions were published. "
+                "Questions asked before are still answered; new ones need a new fit, whose budget is spent on top."
             )
         taken = list(new)[:left]
         questions = take(rows, np.array([new[one] for one in taken], dtype=np.int64))
         self._stand_in.refuse_unanswerable(questions)
         tallies = self._teachers.votes(questions)
-        outcome = step(self._ledger, self._mechanism, self._state, tallies, self._coins_in_use)
-        self._state = outcome.state
+        outcome = step(self._ledger, self._mechanism, state, tallies, self._coins_in_use)
         self._said.update(zip(taken, outcome.labels.tolist(), strict=False))  # shorter where the run halted
         self._turned_away.update(one for one in new if one not in self._said)
 

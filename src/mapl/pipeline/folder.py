@@ -99,8 +99,8 @@ class RunFolder:
         self.public.mkdir(exist_ok=True)
         with _locked(self._lock, self.path):
             self._refuse_finished()
-            for left_behind in (*self.private.glob(".*"), *self.public.glob(".*")):
-                left_behind.unlink()  # half-written files of a process that was killed
+            for left_behind in self._half_written():
+                left_behind.unlink()
             if not self._request.exists():
                 self.key.unlink(missing_ok=True)  # of a process that was killed before it noted its request
                 key.write(self.key)
@@ -123,6 +123,11 @@ class RunFolder:
                 f"{self.path} holds a finished run. Learning again from the same people would spend again, and the "
                 "budgets add up; if that is meant, choose another --out."
             )
+
+    def _half_written(self) -> list[Path]:
+        """Return what a killed process was writing."""
+        checkpoints = self.private.glob(f".{self.ballot.name}.*")
+        return [*checkpoints, *self.private.glob(f"{UNFINISHED}*"), *self.public.glob(f"{UNFINISHED}*")]
 
     def _is_foreign(self) -> bool:
         """Say whether there is anything that a beginning run would not have put there."""
