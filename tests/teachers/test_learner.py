@@ -280,3 +280,10 @@ def test_a_rehearsal_of_a_command_tells_how_it_ended() -> None:
     command = Command("false {shard} {queries} {votes}")
     with pytest.raises(InvalidParameter, match=r"learner false failed .* ended with code 1"):
         rehearse(as_learner(command, LETTERS), PUBLIC, 3, n_jobs=1)
+
+
+def test_a_rehearsal_asks_every_public_row() -> None:
+    rows = np.random.default_rng(0).normal(size=(300, 2))
+    rows[250, 0] = np.nan  # beyond the sample that is learned from, and no linear model answers it
+    with pytest.raises(InvalidParameter, match="NaN"):
+        rehearse(as_learner(LogisticRegression(), Classes(("0", "1"))), rows, 2, n_jobs=1)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapl.data.classes import Classes
-from mapl.data.rows import Rows, n_rows, take
+from mapl.data.rows import Rows
 from mapl.data.schema import Schema
 from mapl.errors import InvalidParameter
 from mapl.teachers.command import Command, CommandLearner
-from mapl.teachers.dispatch import SAMPLE_ROWS, bench
+from mapl.teachers.dispatch import bench
 from mapl.teachers.estimator import EstimatorLearner
 from mapl.teachers.function import FunctionLearner
 from mapl.teachers.pool import n_workers, workers
@@ -90,8 +90,8 @@ def rehearse(
     InvalidParameter
         If it fails, with the learner's own words; they can only speak of public rows.
     """
-    some = take(public_rows, np.arange(min(SAMPLE_ROWS, n_rows(public_rows)), dtype=np.int64))
-    with bench(learner, "vote", n_classes=n_classes, questions=some, time_limit=time_limit) as job:
+    # It learns from a sample and answers every row: one question that no teacher can answer would fail them all.
+    with bench(learner, "vote", n_classes=n_classes, questions=public_rows, time_limit=time_limit) as job:
         try:
             with workers(n_workers(n_jobs), fresh=job.isolated) as lent:
                 words = lent.submit(rehearsed, job).result()
