@@ -215,14 +215,15 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return table
 
 
-def written(table: list[dict[str, Any]], seeds: int) -> str:
+def written(table: list[dict[str, Any]]) -> str:
     """Lay the averages out as Markdown."""
     lines = [
         "# From a private table to a student: accuracy in %",
         "",
-        f"`python benchmarks/learn.py`, mean ± standard deviation over {seeds} seeds, delta 1e-5, add or remove "
-        f"one record (diffprivlib: pure epsilon, replace one). mapl's rows are means over {DRAWS} draws of coins "
-        "per seed. Private rows: the train split; public rows: a random half of the test split without labels; "
+        "`python benchmarks/learn.py`, mean ± standard deviation over the seeds said below each table, delta 1e-5, "
+        "add or remove one record (diffprivlib: pure epsilon, replace one). mapl's rows are means over "
+        f"{DRAWS} draws of coins per seed. Private rows: the train split; public rows: a random half of the test "
+        "split without labels; "
         "accuracy on the other half. A dash: nothing was answered, or not installed.",
     ]
     for data in dict.fromkeys(row["data"] for row in table):
@@ -243,6 +244,8 @@ def written(table: list[dict[str, Any]], seeds: int) -> str:
             for row in mine
             if row["method"] == "mapl"
         ]
+        n_seeds = sorted({row["seeds"] for row in mine if row["method"] == "mapl"})
+        facts.append(f"{' to '.join(map(str, n_seeds))} seeds")
         lines += ["", "; ".join(facts) + "." + (f" Asked: {', '.join(asked)}." if asked else "")]
     return "\n".join(lines) + "\n"
 
@@ -278,18 +281,20 @@ def main() -> None:
             except DataAbsent as absent:
                 print(absent)
                 break
+            if not asked.quick:
+                store(rows)
+    print(written(summary(rows)))
+
+
+def store(rows: list[dict[str, Any]]) -> None:
+    """Write what has been measured so far; what was not measured now keeps its figures."""
+    RESULTS.mkdir(exist_ok=True)
     stored = RESULTS / "learn.json"
-    if stored.exists() and not asked.quick:
-        # What was not measured now keeps its figures.
-        measured = {(row["data"], row["method"]) for row in rows}
-        before = json.loads(stored.read_text())["rows"]
-        rows = [row for row in before if (row["data"], row["method"]) not in measured] + rows
-    text = written(summary(rows), seeds)
-    print(text)
-    if not asked.quick and rows:
-        RESULTS.mkdir(exist_ok=True)
-        stored.write_text(json.dumps({"rows": rows, "summary": summary(rows)}, indent=1) + "\n")
-        (RESULTS / "learn.md").write_text(text)
+    measured = {(row["data"], row["method"]) for row in rows}
+    before = json.loads(stored.read_text())["rows"] if stored.exists() else []
+    every = [row for row in before if (row["data"], row["method"]) not in measured] + rows
+    stored.write_text(json.dumps({"rows": every, "summary": summary(every)}, indent=1) + "\n")
+    (RESULTS / "learn.md").write_text(written(summary(every)))
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ def test_learners_that_are_refused(public: Public) -> None:
 
     with pytest.raises(InvalidParameter, match="There is no learner 'forrest'; choose one of"):
         train("forrest")
-    with pytest.raises(InvalidParameter, match="The strategy is 'active'; choose one of plain, imputed"):
+    with pytest.raises(InvalidParameter, match="The strategy is 'active'; choose one of auto, plain, imputed"):
         train(None, "active")
     with pytest.raises(InvalidParameter, match="already fitted"):
         train(LogisticRegression().fit([[0], [1]], [0, 1]))

@@ -1,0 +1,124 @@
+"""``mapl learn`` with learners, strategies, schemas, groups and files of all kinds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from mapl.data.synthetic import LABEL, UNIT
+
+Mapl = Callable[..., Any]
+
+
+@pytest.mark.parametrize("strategy", ["imputed", "self-training", "voting"])
+def test_strategies(mapl: Mapl, clinic: Any, strategy: str) -> None:
+    ran = mapl(*clinic.arguments("--strategy", strategy, "--test", clinic.test, "--queries", 100, "--json"))
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["strategy"] == strategy
+    assert said["accuracy"] > 0.65
+
+
+LEARNERS = """
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, FunctionTransformer
+
+def numbers(X):
+    return X[["age", "bmi", "glucose", "pressure"]]
+
+pipeline = make_pipeline(FunctionTransformer(numbers), StandardScaler(), LogisticRegression())
+
+def oldest(X, y):
+    limit = X["glucose"].mean()
+    return lambda rows: ["yes" if value > limit else "no" for value in rows["glucose"]]
+"""
+
+
+@pytest.mark.parametrize("name", ["pipeline", "oldest"])
+def test_a_learner_of_ones_own(
+    mapl: Mapl, clinic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / f"own_{name}.py").write_text(LEARNERS)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    ran = mapl(*clinic.arguments("--learner", f"own_{name}:{name}", "--test", clinic.test, "--json"))
+    assert ran.code == 0, ran.stderr
+    assert json.loads(ran.stdout)["accuracy"] > 0.6
+
+
+COMMAND = """
+import csv, sys
+shard, queries, votes = sys.argv[1:]
+rows = list(csv.DictReader(open(shard)))
+sick = [float(row["glucose"]) for row in rows if row["diabetes"] == "yes"]
+well = [float(row["glucose"]) for row in rows if row["diabetes"] == "no"]
+limit = (sum(sick) / len(sick) + sum(well) / len(well)) / 2
+with open(votes, "w") as out:
+    for row in csv.DictReader(open(queries)):
+        print("yes" if float(row["glucose"]) > limit else "no", file=out)
+"""
+
+
+def test_a_command_as_learner(mapl: Mapl, clinic: Any, tmp_path: Path) -> None:
+    (tmp_path / "fit.py").write_text(COMMAND)
+    command = f"{sys.executable} -S {tmp_path / 'fit.py'} {{shard}} {{queries}} {{votes}}"
+    ran = mapl(*clinic.arguments("--learner-command", command, "--test", clinic.test, "--json", teachers=12))
+    assert ran.code == 0, ran.stderr
+    assert json.loads(ran.stdout)["accuracy"] > 0.6
+    # The command may name local paths; only the program is published.
+    for one in Path("run/public").iterdir():
+        assert b"fit.py" not in one.read_bytes()
+
+
+def test_a_schema_brings_classes_and_unit_along(mapl: Mapl, clinic: Any) -> None:
+    """What `mapl schema` drafted needs no repetition: the unit in it is the unit that is protected."""
+    drafted = mapl("schema", clinic.public, "--label", LABEL, "--unit", UNIT, "--classes", "no,yes")
+    assert drafted.code == 0
+    ran = mapl(
+        *("learn", clinic.private, "--public", clinic.public, "--schema", "schema.json", "--label", LABEL),
+        *("--epsilon", 20, "--delta", 1e-5, "--teachers", 30, "--adjacency", "replace-one", "--jobs", 1),
+        *("--out", "run", "--json"),
+    )
+    assert ran.code == 0, ran.stderr
+    assert UNIT in json.loads(ran.stdout)["unit"]
+    assert json.loads(Path("run/public/plan.json").read_text())["unit"] == UNIT
+
+
+def test_groups_are_compared_in_the_report(mapl: Mapl, clinic: Any) -> None:
+    assert mapl(*clinic.arguments("--group", "region", "--group", "smoking")).code == 0
+    labels = pa.parquet.read_table("run/public/labels.parquet")
+    assert labels.column_names == ["question", "label", "status", "region", "smoking"]
+    page = Path("run/public/report.html").read_text()
+    for name in ("region", "north", "smoking", "former"):
+        assert name in page
+
+
+def test_csv_files(mapl: Mapl, clinic: Any) -> None:
+    for name in ("private", "public", "test"):
+        pa.csv.write_csv(pa.parquet.read_table(getattr(clinic, name)), f"{name}.csv")
+    ran = mapl(
+        *clinic.arguments("--public", "public.csv", "--test", "test.csv", "--json", private=Path("private.csv"))
+    )
+    assert ran.code == 0, ran.stderr
+    assert json.loads(ran.stdout)["accuracy"] > 0.7
+
+
+def test_a_unit_column_that_public_rows_lack(mapl: Mapl, clinic: Any) -> None:
+    pa.parquet.write_table(pa.parquet.read_table(clinic.public).drop_columns([UNIT]), "public.parquet")
+    assert mapl(*clinic.arguments("--public", "public.parquet")).code == 0
+
+
+def test_learners_are_listed(mapl: Mapl) -> None:
+    ran = mapl("learners", "--json")
+    assert ran.code == 0
+    assert {"logistic", "ridge", "hgb", "forest", "nb", "svm", "mlp", "text"} <= set(json.loads(ran.stdout))
+    assert "logistic" in mapl("learners").stdout
