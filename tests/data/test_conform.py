@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from mapl.data.conform import conformed
+from mapl.data.rows import digests
 from mapl.data.schema import Column, Schema
 from mapl.errors import InvalidData
 
@@ -98,9 +100,38 @@ def test_levels_of_a_frame_are_the_declared_ones() -> None:
     assert "category" not in map(str, conformed(frame, numbers, "private rows").dtypes)
 
 
-def test_other_frames_and_matrices_stay_what_they_are() -> None:
+def test_frames_get_the_declared_types_and_matrices_stay_what_they_are() -> None:
     schema = Schema((Column("age", "number"), Column("town", "category", ("Ulm", "Bonn"))))
-    frame = pd.DataFrame({"age": [1, 2], "town": ["Ulm", "Paris"]})
-    assert conformed(frame, schema, "rows").equals(frame)
+    frame = conformed(pd.DataFrame({"age": [1, 2], "town": ["Ulm", "Paris"]}), schema, "rows")
+    assert frame["age"].dtype == np.float64
+    assert frame["age"].tolist() == [1, 2]
+    assert frame["town"].cat.categories.tolist() == ["Ulm", "Bonn"]
+    assert frame["town"].isna().tolist() == [False, True]
     matrix = np.zeros((2, 2))
     assert conformed(matrix, Schema((Column("x0", "number"), Column("x1", "number"))), "rows") is matrix
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_one_cell_changes_nothing_about_other_rows_of_a_frame(kind: str) -> None:
+    # The type of a frame's column is inferred from all rows; identities and what learners see must not follow it.
+    schema = Schema((Column("a", "number"), Column("c", "number"), Column("t", "category", categories=("0", "1"))))
+    make = pd.DataFrame if kind == "pandas" else partial(pl.DataFrame, strict=False)
+    others = {"a": [1, 2, 3], "c": [None, None, None], "t": [0, 1, 1]}
+    for a, c, t in ((4, 5.0, 1), (None, 5.0, None), (4, None, 7), (" 4 ", "6", "1")):
+        added = {name: [*cells, cell] for (name, cells), cell in zip(others.items(), (a, c, t), strict=True)}
+        if isinstance(a, str):  # as a reader gives a column in which one number is not one
+            added = {name: [None if cell is None else str(cell) for cell in cells] for name, cells in added.items()}
+        before = conformed(make(others), schema, "rows")
+        after = conformed(make(added), schema, "rows")
+        assert list(before.dtypes) == list(after.dtypes)
+        first = [one for block in digests(before, None) for one in block]
+        assert [one for block in digests(after, None) for one in block][:3] == first
+        assert len(set(first)) == 3
+
+
+def test_whole_numbers_are_spelled_alike_whatever_stands_beside_them() -> None:
+    codes = [123456789012, 10**16, 7]
+    schema = Schema((Column("code", "category", categories=tuple(map(str, codes))),))
+    fractional = pa.array([*map(float, codes), None], pa.float64())
+    for table in (pa.table({"code": codes}), pa.table({"code": fractional})):
+        assert conformed(table, schema, "rows")["code"].to_pylist()[:3] == list(map(str, codes))

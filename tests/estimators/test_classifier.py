@@ -330,8 +330,8 @@ def test_what_can_be_refused_is_refused_before_anything_is_spent(ledger: Ledger)
 def test_a_late_public_row_that_models_fail_on_is_seen_before_anything_is_spent(ledger: Ledger) -> None:
     people = crowd()
     public = np.tile(people.public, (5, 1))
-    public[290, 1] = np.nan  # long after the rows of a rehearsal
-    with pytest.raises(InvalidData, match="LogisticRegression cannot answer these questions"):
+    public[290, 1] = np.nan  # long after the rows that a rehearsal learns from
+    with pytest.raises(InvalidParameter, match="LogisticRegression failed in a rehearsal"):
         classifier(learner=LogisticRegression(), ledger=ledger).fit(people.X, people.y, public=public)
     assert nothing_spent(ledger)
 

@@ -55,9 +55,21 @@ def texts(column: Cells) -> Cells:
     """Return a column as text without surrounding blanks, null where a cell is missing or blank."""
     column = decoded(column)
     if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
+        column = spelled(column)
     trimmed = pc.utf8_trim_whitespace(column.cast(pa.string()))
     return pc.if_else(pc.equal(trimmed, ""), None, trimmed)
+
+
+def spelled(column: Cells) -> Cells:
+    """Write floating-point cells as text: whole numbers as integers, so that 7 and 7.0 are one, NaN as nothing.
+
+    Each is spelled by itself: an empty cell elsewhere makes a column of whole numbers one of fractions.
+    """
+    written = [
+        None if one is None or one != one else str(int(one)) if one.is_integer() else repr(one)
+        for one in column.cast(pa.float64()).to_pylist()
+    ]
+    return pa.array(written, pa.large_string())
 
 
 def places(column: Cells, categories: Sequence[str]) -> Cells:

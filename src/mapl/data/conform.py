@@ -23,8 +23,9 @@ MOMENT = pa.timestamp("us")
 def conformed(rows: Rows, schema: Schema, what: str) -> Rows:
     """Return the schema's columns of some rows, in its order and in the form it declares.
 
-    A pyarrow Table is cast; a pandas or polars frame keeps its types except for categories, which get the declared
-    levels; a matrix is itself.
+    A pyarrow Table is cast. So is a pandas or polars frame, whose types were inferred from all of its rows: one
+    empty or misspelled cell would otherwise change what every teacher sees, and the identity of every record. A
+    matrix is itself.
     """
     schema.checked_against(rows, what)
     if is_matrix(rows):
@@ -32,14 +33,13 @@ def conformed(rows: Rows, schema: Schema, what: str) -> Rows:
     if isinstance(rows, pa.Table):
         return conformed_table({name: rows.column(name) for name in schema.names}, schema, what)
     rows = select(rows, schema.names)
-    levelled = {}
+    cast = {}
     for declared in schema.columns:
-        cells = column(rows, declared.name)
         with legible(declared.name, declared.kind, what):
-            stored = as_declared(declared, cells)
-        if pa.types.is_dictionary(cells.type):
-            levelled[declared.name] = whole(stored if declared.kind == "category" else decoded(cells))
-    return _with_columns(rows, levelled) if levelled else rows
+            cells = whole(as_declared(declared, column(rows, declared.name)))
+        # In a frame an empty cell makes whole numbers fractional, so all numbers are.
+        cast[declared.name] = cells.cast(pa.float64(), safe=False) if declared.kind == "number" else cells
+    return _with_columns(rows, cast)
 
 
 def conformed_table(columns: MutableMapping[str, Cells], schema: Schema, what: str) -> pa.Table:

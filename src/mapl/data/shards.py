@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mapl.data.cells import spelled
 from mapl.data.rows import Rows, n_rows, take
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.types import MAX_TEACHERS, Labels, positive_integer
@@ -206,7 +207,7 @@ def unit_bytes(column: Any) -> list[bytes]:
         column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
         column = pc.if_else(pc.equal(column, ""), None, column)
     elif pa.types.is_floating(kind):
-        column = _spelled_floats(column.cast(pa.float64()))
+        column = spelled(column)
     elif pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
         column = column.cast(pa.large_string())
     elif not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
@@ -216,14 +217,5 @@ def unit_bytes(column: Any) -> list[bytes]:
             "The unit column has empty cells; every row must name the unit, such as the person, it belongs to. "
             "Fill them in, or leave those rows out."
         )
-    spelled: list[bytes] = column.cast(pa.large_binary()).to_pylist()
-    return spelled
-
-
-def _spelled_floats(column: Any) -> Any:
-    """Spell whole numbers as integers and missing ones as nulls."""
-    cells = column.to_pylist()
-    spelled = [
-        None if one is None or one != one else str(int(one)) if one.is_integer() else repr(one) for one in cells
-    ]
-    return pa.array(spelled, pa.large_string())
+    spelled_ids: list[bytes] = column.cast(pa.large_binary()).to_pylist()
+    return spelled_ids

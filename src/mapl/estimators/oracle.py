@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -128,6 +129,7 @@ class PrivateOracle(PrivateEstimator):
         self._schema, self._example = given.schema, block_of(given.public, 0, 1)
         self._said: dict[bytes, int] = {}
         self._turned_away: set[bytes] = set()
+        self._lock = Lock()
         self.classes_, self.plan_ = given.classes, plan.plan
         return self
 
@@ -150,9 +152,11 @@ class PrivateOracle(PrivateEstimator):
         first: dict[bytes, int] = {}
         for i, one in enumerate(asked):
             first.setdefault(one, i)
-        new = {one: i for one, i in first.items() if one not in self._said}
-        if new:
-            self._ask(rows, new)
+        # One question at a time: two threads that decide from the same state would use its coins and budget twice.
+        with self._lock:
+            new = {one: i for one, i in first.items() if one not in self._said}
+            if new:
+                self._ask(rows, new)
         names = dict(enumerate(self.classes_.tolist())) | {ABSTAIN: None}
         return np.array([names[self._said.get(one, ABSTAIN)] for one in asked], dtype=object)
 

@@ -145,7 +145,10 @@ def _table(rows: Rows) -> Any:
 
 
 def _plain(cells: Any) -> Any:
-    return cells.cast(cells.type.value_type) if pa.types.is_dictionary(cells.type) else cells
+    if pa.types.is_dictionary(cells.type):
+        return cells.cast(cells.type.value_type)
+    # One empty cell makes whole numbers fractional in some files, so all numbers are written as such.
+    return cells.cast(pa.float64(), safe=False) if pa.types.is_integer(cells.type) else cells
 
 
 def _read_votes(path: Path, classes: Classes, n: int) -> NDArray[np.int64]:
