@@ -224,7 +224,7 @@ def written(table: list[dict[str, Any]]) -> str:
         "add or remove one record (diffprivlib: pure epsilon, replace one). mapl's rows are means over "
         f"{DRAWS} draws of coins per seed. Private rows: the train split; public rows: a random half of the test "
         "split without labels; "
-        "accuracy on the other half. A dash: nothing was answered, or not installed.",
+        "accuracy on the other half. A dash: nothing was answered, or not measured.",
     ]
     for data in dict.fromkeys(row["data"] for row in table):
         mine = [row for row in table if row["data"] == data]
