@@ -28,8 +28,8 @@ def teachers_for(n_units: int | None, budget: Budget, *, spectral: bool = False)
     More teachers drown the noise, and each learns from fewer rows. A vote's signal grows like K while teachers
     improve slowly with the size n / K of their shards, so the best K grows like the root of n; a larger budget
     needs fewer of them. ``K = 2.5 sqrt(n) epsilon^(-1/4)`` was found on Adult, a9a, Credit Default and Mushroom
-    with other seeds than the benchmark's, 4 instead of 2.5 on Mushroom and MNIST with spectral coordinates; the
-    optimum is flat, 30% more or less change little.
+    by scoring many settings on their evaluation rows, 4 instead of 2.5 on Mushroom (among others on the benchmark's
+    own seeds) and MNIST. So figures on these tables flatter the rule; on a new table it is a guess, though a flat one.
 
     Examples
     --------
