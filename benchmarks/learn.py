@@ -226,13 +226,13 @@ def written(table: list[dict[str, Any]]) -> str:
         "split without labels; "
         "accuracy on the other half. A dash: nothing was answered, or not measured.",
         "",
-        "How to read this: at run time K, mechanism and student follow from public facts alone, but the constants of "
-        "those rules (scale of K, settings of presets and students, spectral coordinates for categories) were picked "
-        "by scoring several hundred settings on evaluation rows of these very tables. For mushroom the benchmark's "
-        "own seeds 0 to 4 were looked at: K was raised and spectral teachers were adopted after they fell short, and "
-        "coins are drawn twice per seed since two draws there were unlucky. All seeds re-split the same test rows. "
-        "So mapl's figures are optimistic, and a margin below about 0.5 (adult, credit_default) is not evidence. The "
-        "baselines ran separately, with settings tuned on evaluation rows too.",
+        "How to read this: at run time K, mechanism and student follow from public facts alone, but the constants "
+        "of those rules (scale of K, settings of presets and students, spectral coordinates for categories) were "
+        "picked by scoring several hundred settings on evaluation rows of these very tables. For mushroom the "
+        "benchmark's own seeds 0 to 4 were looked at: K was raised and spectral teachers were adopted after they "
+        "fell short, and coins are drawn twice per seed since two draws there were unlucky. All seeds re-split the "
+        "same test rows. So mapl's figures are optimistic, and a margin below about 0.5 (adult, credit_default) is "
+        "not evidence. The baselines ran separately, with settings tuned on evaluation rows too.",
     ]
     for data in dict.fromkeys(row["data"] for row in table):
         mine = [row for row in table if row["data"] == data]

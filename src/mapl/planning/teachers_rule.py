@@ -29,7 +29,7 @@ def teachers_for(n_units: int | None, budget: Budget, *, spectral: bool = False)
     improve slowly with the size n / K of their shards, so the best K grows like the root of n; a larger budget
     needs fewer of them. ``K = 2.5 sqrt(n) epsilon^(-1/4)`` was found on Adult, a9a, Credit Default and Mushroom
     by scoring many settings on their evaluation rows, 4 instead of 2.5 on Mushroom (among others on the benchmark's
-    own seeds) and MNIST. So figures on these tables flatter the rule; on a new table it is a guess, though a flat one.
+    own seeds) and MNIST. So figures on these tables flatter the rule; on a new table it is a guess.
 
     Examples
     --------
