@@ -25,8 +25,10 @@ import mapl.pipeline.label as the_label
 from mapl import PrivateClassifier, SqliteLedger
 from mapl.data.shards import ShardKey
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter, PlanMismatch
+from mapl.planning.teachers_rule import teachers_for
 from mapl.release.ledger import Ledger, MemoryLedger
 from mapl.students import load, save
+from mapl.types import Budget
 
 ENOUGH = {"epsilon": 20.0, "delta": 1e-3, "n_teachers": 20, "mechanism": "link", "student": "logistic", "n_jobs": 1}
 """A budget with which these tests do not fail by chance, and a mechanism that needs no time to be chosen."""
@@ -435,3 +437,14 @@ def test_what_is_kept_and_shown_holds_nothing_private(monkeypatch: pytest.Monkey
     assert not any(canary in shown.encode() for canary in canaries)
     again = pickle.loads(pickle.dumps(clf))
     assert again.predict(public).tolist() == clf.predict(public).tolist()
+
+
+def test_teachers_of_categories_are_as_many_as_on_the_command_line() -> None:
+    # Rows of categories are seen through spectral coordinates, and the public rule then trains more teachers.
+    world = np.random.default_rng(0)
+    rows = pd.DataFrame(world.choice(list("abc"), size=(1200, 3)), columns=["u", "v", "w"])
+    public = pd.DataFrame(world.choice(list("abc"), size=(80, 3)), columns=["u", "v", "w"])
+    clf = PrivateClassifier(epsilon=100.0, classes=("no", "yes"), n_rows=1200, n_jobs=1, seed=1)
+    clf.fit(rows, np.where(rows["u"] == "a", "yes", "no"), public=public)
+    assert clf.plan_.n_teachers == teachers_for(1200, Budget(100.0, 1e-5), spectral=True)[0]
+    assert clf.plan_.n_teachers != teachers_for(1200, Budget(100.0, 1e-5))[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -98,7 +99,7 @@ def without_privacy(folder: Path) -> float:
     classes = Classes(CLASSES)
     schema = Schema.read(folder / "run" / "public" / "schema.json")
 
-    def read(name: str) -> tuple[object, object]:
+    def read(name: str) -> tuple[Any, Any]:
         given = read_table(folder / name, what="made-up visits", schema=schema)
         visits = private_table(given, label=LABEL, classes=classes, unit=UNIT, schema=schema)
         return visits.rows, visits.labels
@@ -106,7 +107,7 @@ def without_privacy(folder: Path) -> float:
     learner = as_learner("ridge", classes, schema)
     rows, labels = read("private.parquet")
     questions, truth = read("test.parquet")
-    predict = learner.train(rows, labels, n_classes=len(classes), seed=0)  # type: ignore[arg-type]
+    predict = learner.train(rows, labels, n_classes=len(classes), seed=0)
     return float((predict(learner.prepare(questions)) == truth).mean())
 
 

@@ -133,9 +133,8 @@ def learn(
             error_share=error_share,
         )
 
-    ask(
-        Classes(("no", "yes")) if declared is None else declared
-    )  # so that a bad setting is told before files are read
+    # A bad setting is told before any file is read.
+    ask(Classes(("no", "yes")) if declared is None else declared)
     tables = Tables(private, label, public, label_private, unit, declared, known_columns, tuple(group), test)
     teacher = learner_of(learner) if learner_command is None else Command(learner_command)
     chosen = None if student == "auto" else learner_of(student)

@@ -170,7 +170,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         if public is None:
             teaching, questions = split_label_private(given.table, key)
             given = replace(given, table=teaching, public=questions)
-        plan, learner, _ = self._planned(given, n_rows(given.public))
+        plan, learner = self._planned(given, n_rows(given.public))
         self._rehearse_student(given)
         sharded = shards(given.table, key, plan.plan.n_teachers, plan.request.adjacency)
         place, effort = Workplace(self._opened_ledger(plan)), Effort(self.n_jobs, self.time_limit)

@@ -13,14 +13,13 @@ from sklearn.utils.validation import validate_data
 
 from mapl.data.conform import conformed
 from mapl.data.encoder import Encoder
-from mapl.data.encoding import for_teachers, shared_encoder
+from mapl.data.encoding import for_teachers, sees_spectral, shared_encoder
 from mapl.data.rows import Rows, checked, is_sparse
 from mapl.data.schema import Schema, draft
 from mapl.data.shards import ShardKey
 from mapl.data.table import PrivateTable, unit_column
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.estimators.given import codes, declared, is_array_like, labels, matrix, names_of
-from mapl.estimators.stand_in import StandIn
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.pipeline.inputs import n_units
 from mapl.pipeline.request import Planned, Request, planned
@@ -83,7 +82,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         how = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
         return validate_data(self, matrix(X, "rows"), reset=reset, **how)
 
-    def _planned(self, given: Given, n_questions: int) -> tuple[Planned, Learner, StandIn]:
+    def _planned(self, given: Given, n_questions: int) -> tuple[Planned, Learner]:
         """Fix what will be released at most, and try the learner out, before a teacher sees a private row."""
         n_teachers = None if self.n_teachers == "auto" else self.n_teachers
         n_rows = self.n_rows
@@ -103,16 +102,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             adjacency=self.adjacency,
             unit=None if given.table.unit_ids is None else UNIT_OF_GROUPS,
             error_share=getattr(self, "error_share", 0.0),
+            spectral=sees_spectral(self.learner, given.encoder),
         )
         learner = as_learner(self.learner, request.classes, given.schema, for_teachers(given.encoder))
-        n_classes, limit = len(request.classes), self.time_limit
-        rehearse(learner, given.public, n_classes, n_jobs=self.n_jobs, time_limit=limit)
-        stand_in = StandIn.trained(learner, given.public, n_classes=n_classes, time_limit=limit)
-        stand_in.refuse_unanswerable(given.public)
+        rehearse(learner, given.public, len(request.classes), n_jobs=self.n_jobs, time_limit=self.time_limit)
         plan = planned(request, n_questions)
         if plan.warning:
             warnings.warn(plan.warning, stacklevel=3)
-        return plan, learner, stand_in
+        return plan, learner
 
     def _opened_ledger(self, plan: Planned) -> Ledger:
         """Return a ledger in which nothing but this fit is recorded: neither teachers nor rows can be resumed."""

@@ -13,6 +13,7 @@ from mapl.data.conform import conformed
 from mapl.data.rows import Rows, block_of, digests, take
 from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter
 from mapl.estimators.face import PrivateEstimator, refuse_other_kind
+from mapl.estimators.stand_in import StandIn
 from mapl.pipeline.label import shards
 from mapl.release import Released, Statement, statement_of
 from mapl.release.loop import begin_stage, step
@@ -117,11 +118,12 @@ class PrivateOracle(PrivateEstimator):
         if self.adjacency == "labels":
             raise InvalidParameter('An oracle protects whole rows: take adjacency "add-remove" or "replace-one".')
         given = self._given(X, y, public, groups)
-        plan, learner, stand_in = self._planned(given, self.n_queries)
+        plan, learner = self._planned(given, self.n_queries)
         assert plan.choice is not None  # only an estimate of the error, which an oracle has not, leaves it open
         sharded = shards(given.table, self._key(), plan.plan.n_teachers, plan.request.adjacency)
         ledger, coins = self._opened_ledger(plan), self._coins()
         n_classes, limit = len(given.classes), self.time_limit
+        stand_in = StandIn.trained(learner, given.public, n_classes=n_classes, time_limit=limit)
         teachers = fit_teachers(learner, sharded, n_classes=n_classes, n_jobs=self.n_jobs, time_limit=limit)
         begin_stage(ledger, plan.choice.mechanism, coins, plan.task)
         self._plan, self._ledger, self._coins_in_use = plan, ledger, coins

@@ -46,6 +46,4 @@ def teachers_for(n_units: int | None, budget: Budget, *, spectral: bool = False)
     wanted = round((SPECTRAL_SCALE if spectral else SCALE) * math.sqrt(n_units) * factor)
     # Tiny tables: a teacher needs a handful of rows, and a vote a handful of teachers.
     most = max(FEWEST_TEACHERS, n_units // SMALLEST_SHARD)
-    return min(
-        max(wanted, FEWEST_TEACHERS), most
-    ), f"for about {n_units} declared units at epsilon {budget.epsilon:g}"
+    return min(max(wanted, FEWEST_TEACHERS), most), f"for about {n_units} declared units and this budget"

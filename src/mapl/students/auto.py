@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from mapl.data.rows import is_sparse
 from mapl.data.schema import Schema
 from mapl.errors import InvalidParameter
-from mapl.students.fitting import Learning, fresh, quietly
+from mapl.students.fitting import Learning, quietly
 from mapl.students.lesson import Lesson
-from mapl.teachers.estimator import EstimatorLearner
+from mapl.teachers.estimator import EstimatorLearner, fresh
 from mapl.teachers.learner import as_learner
 from mapl.types import Labels
 

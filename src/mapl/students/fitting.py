@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from mapl.data.classes import Classes
 from mapl.data.rows import Rows, for_learner, n_rows
 from mapl.errors import InvalidParameter
 from mapl.students.lesson import Lesson
+from mapl.teachers.estimator import fresh
 from mapl.teachers.spelling import codes_of, natural
 
 
@@ -92,21 +92,6 @@ def encoder_of(model: Any) -> Any | None:
 
     first = model.steps[0][1] if isinstance(model, Pipeline) else None
     return first if isinstance(first, Encoder) else None
-
-
-def fresh(estimator: Any, seed: int) -> Any:
-    """Return an unfitted copy in which every random_state that was left open is the seed."""
-    if not hasattr(estimator, "get_params"):
-        return deepcopy(estimator)
-    from sklearn.base import clone
-
-    copy = clone(estimator)
-    left_open = [
-        name
-        for name, value in copy.get_params(deep=True).items()
-        if value is None and (name == "random_state" or name.endswith("__random_state"))
-    ]
-    return copy.set_params(**dict.fromkeys(left_open, seed)) if left_open else copy
 
 
 @contextmanager

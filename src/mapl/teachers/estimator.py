@@ -55,7 +55,7 @@ class EstimatorLearner:
     def train(self, rows: Rows, labels: Labels, *, n_classes: int, seed: int) -> FittedEstimator:
         encoder, model = _encoder_and_model(self.estimator)
         features = for_learner(rows) if encoder is None else encoder.transform(rows)
-        estimator = _fresh(model, seed)
+        estimator = fresh(model, seed)
         if self.codes_only:
             present, targets = np.unique(labels, return_inverse=True)
             estimator.fit(features, targets.astype(np.int64))
@@ -96,19 +96,19 @@ def _encoder_and_model(estimator: Any) -> tuple[Any | None, Any]:
     return (encoder, rest[0][1]) if len(rest) == 1 else (encoder, Pipeline(rest))
 
 
-def _fresh(estimator: Any, seed: int) -> Any:
+def fresh(estimator: Any, seed: int) -> Any:
     """Return an unfitted copy in which every random_state that was left open is the seed."""
     if not hasattr(estimator, "get_params"):
         return copy.deepcopy(estimator)
     from sklearn.base import clone
 
-    fresh = clone(estimator)
+    unfitted = clone(estimator)
     left_open = {
         name: seed
-        for name, value in fresh.get_params(deep=True).items()
+        for name, value in unfitted.get_params(deep=True).items()
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     }
-    return fresh.set_params(**left_open) if left_open else fresh
+    return unfitted.set_params(**left_open) if left_open else unfitted
 
 
 def _wants_codes(estimator: Any) -> bool:
