@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mapl.data.cells import TRUTH, is_date, is_list, is_text, numbers, pixels, texts
+from mapl.data.entries import TRUTH, is_date, is_list, is_text, numbers, pixels, texts
 from mapl.errors import InvalidData, InvalidParameter
 
 KINDS = ("number", "category", "text", "date", "image")

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mapl.data.cells import Cells, decoded, is_list, is_text, legible, numbers, places, texts
 from mapl.data.column import Column
+from mapl.data.entries import Entries, decoded, is_list, is_text, legible, numbers, places, texts
 from mapl.data.rows import Rows, column, is_matrix, select
 from mapl.data.schema import Schema
 
@@ -42,7 +42,7 @@ def conformed(rows: Rows, schema: Schema, what: str) -> Rows:
     return _with_columns(rows, cast)
 
 
-def conformed_table(columns: MutableMapping[str, Cells], schema: Schema, what: str) -> pa.Table:
+def conformed_table(columns: MutableMapping[str, Entries], schema: Schema, what: str) -> pa.Table:
     """Build a table from its columns, casting them one by one.
 
     Columns are taken out of the mapping, so that whoever keeps no other reference never holds two copies.
@@ -54,7 +54,7 @@ def conformed_table(columns: MutableMapping[str, Cells], schema: Schema, what: s
     return pa.table(cast, names=list(schema.names))
 
 
-def as_declared(declared: Column, cells: Cells) -> Cells:
+def as_declared(declared: Column, cells: Entries) -> Entries:
     """Return the cells of a column in the type that its kind is kept in."""
     kind = cells.type
     match declared.kind:
@@ -78,14 +78,14 @@ def as_declared(declared: Column, cells: Cells) -> Cells:
             return cells.cast(pa.list_(kind.value_type, declared.width))
 
 
-def whole(cells: Cells) -> Cells:
+def whole(cells: Entries) -> Entries:
     """Return cells in one piece, so that taking some of them costs no walk through all."""
     if isinstance(cells, pa.ChunkedArray) and cells.num_chunks != 1:
         return cells.combine_chunks()
     return cells
 
 
-def _categories(cells: Cells, categories: tuple[str, ...]) -> Cells:
+def _categories(cells: Entries, categories: tuple[str, ...]) -> Entries:
     levels, index = pa.array(categories, pa.string()), pa.int8() if len(categories) < 128 else pa.int32()
     chunks = cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
     if cells.type == pa.dictionary(index, pa.string()) and all(one.dictionary.equals(levels) for one in chunks):
@@ -95,7 +95,7 @@ def _categories(cells: Cells, categories: tuple[str, ...]) -> Cells:
     return pa.DictionaryArray.from_arrays(found.cast(index), levels)
 
 
-def _with_columns(rows: Rows, columns: Mapping[str, Cells]) -> Rows:
+def _with_columns(rows: Rows, columns: Mapping[str, Entries]) -> Rows:
     """Put other columns in the place of those of a pandas or polars frame."""
     replacing = pa.table(dict(columns))
     if hasattr(rows, "iloc"):

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from mapl.data.cells import legible, numbers, pixels, places, texts
 from mapl.data.column import Column
+from mapl.data.entries import legible, numbers, pixels, places, texts
 from mapl.data.rows import (
     CELLS_AT_ONCE,
     Rows,

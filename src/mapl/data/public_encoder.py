@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mapl.data.cells import legible, pixels
 from mapl.data.column import Column
 from mapl.data.encoder import Encoder
+from mapl.data.entries import legible, pixels
 from mapl.data.images import Lens, side_of
 from mapl.data.projection import Projection
 from mapl.data.rows import Rows, as_arrow, block_of, checked, is_matrix, is_sparse, n_rows, select, take

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mapl.data.cells import is_date, is_list, is_text, numbers, pixels, texts
+from mapl.data.entries import is_date, is_list, is_text, numbers, pixels, texts
 from mapl.errors import InvalidData, InvalidParameter
 
 Rows = Any

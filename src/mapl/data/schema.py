@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from mapl.data.cells import texts
 from mapl.data.column import Column, drafted, drafted_from_matrix
+from mapl.data.entries import texts
 from mapl.data.rows import Rows, checked, column, is_matrix, names, without
 from mapl.errors import InvalidData, InvalidParameter
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mapl.data.cells import spelled
+from mapl.data.entries import spelled
 from mapl.data.rows import Rows, n_rows, take
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.types import MAX_TEACHERS, Labels, positive_integer

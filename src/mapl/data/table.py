@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mapl.data.cells import TRUTH, Cells, decoded, is_text, legible, numbers, texts
 from mapl.data.classes import UNKNOWN, Classes
 from mapl.data.conform import conformed
+from mapl.data.entries import TRUTH, Entries, decoded, is_text, legible, numbers, texts
 from mapl.data.rows import Rows, checked, column, is_matrix, n_rows, names
 from mapl.data.schema import Schema
 from mapl.data.table_file import read_table
@@ -114,7 +114,7 @@ def unit_column(cells: Any, *, name: str = "unit", what: str = "private rows") -
     return ids
 
 
-def _as_cells(given: Any) -> Cells:
+def _as_cells(given: Any) -> Entries:
     """Return a column of labels or ids as one pyarrow array."""
     if isinstance(given, np.ndarray) and given.dtype.kind == "S":
         given = np.char.decode(given, "utf-8")

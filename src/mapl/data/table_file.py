@@ -15,8 +15,8 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from mapl.data.cells import MISSING_NUMBERS, illegible, is_text
 from mapl.data.conform import MOMENT, conformed_table, whole
+from mapl.data.entries import MISSING_NUMBERS, illegible, is_text
 from mapl.data.files import content_of, drop_index, first_lines, is_number, is_range, kind_of, readable
 from mapl.data.rows import checked
 from mapl.data.schema import Schema

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.cells import numbers, pixels
 from mapl.data.classes import UNKNOWN, Classes
 from mapl.data.conform import conformed
+from mapl.data.entries import numbers, pixels
 from mapl.data.rows import Rows, checked, column, is_matrix, names, select
 from mapl.data.schema import Schema, draft
 from mapl.errors import InvalidData, InvalidParameter

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mapl.data.cells import legible, numbers, pixels, places, texts
+from mapl.data.entries import legible, numbers, pixels, places, texts
 from mapl.errors import InvalidData
 
 NAN = float("nan")

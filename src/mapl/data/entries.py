@@ -1,6 +1,6 @@
-"""What a cell says, whatever it is stored as: 7, 7.0 and "7" are one number, an entry of a dictionary is its text.
+"""What an entry of a table says, whatever it is stored as.
 
-These functions see one column and decide cell by cell; no cell changes what another one says. What pyarrow
+7, 7.0 and "7" are one number, and an entry of a dictionary is its text. These functions see one column and decide cell by cell; no cell changes what another one says. What pyarrow
 complains about may quote a cell, so callers with a name to report turn its errors into words (`legible`).
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mapl.errors import InvalidData
 
-Cells = Any
+Entries = Any
 """A pyarrow Array or ChunkedArray."""
 
 Numbers = NDArray[np.floating[Any]]
@@ -30,7 +30,7 @@ TRUTH = ("false", "true")
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 
-def numbers(column: Cells) -> NDArray[Any]:
+def numbers(column: Entries) -> NDArray[Any]:
     """Return a column as numbers, NaN where a cell is missing; dates count the days since 1970."""
     column = decoded(column)
     kind = column.type
@@ -51,7 +51,7 @@ def numbers(column: Cells) -> NDArray[Any]:
     return values
 
 
-def texts(column: Cells) -> Cells:
+def texts(column: Entries) -> Entries:
     """Return a column as text without surrounding blanks, null where a cell is missing or blank."""
     column = decoded(column)
     if pa.types.is_floating(column.type):
@@ -60,7 +60,7 @@ def texts(column: Cells) -> Cells:
     return pc.if_else(pc.equal(trimmed, ""), None, trimmed)
 
 
-def spelled(column: Cells) -> Cells:
+def spelled(column: Entries) -> Entries:
     """Write floating-point cells as text: whole numbers as integers, so that 7 and 7.0 are one, NaN as nothing.
 
     Each is spelled by itself: an empty cell elsewhere makes a column of whole numbers one of fractions.
@@ -72,7 +72,7 @@ def spelled(column: Cells) -> Cells:
     return pa.array(written, pa.large_string())
 
 
-def places(column: Cells, categories: Sequence[str]) -> Cells:
+def places(column: Entries, categories: Sequence[str]) -> Entries:
     """Return each cell's place among the categories, null where it is none of them."""
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([places(chunk, categories) for chunk in column.chunks], pa.int32())
@@ -86,7 +86,7 @@ def places(column: Cells, categories: Sequence[str]) -> Cells:
     return pc.index_in(spoken, value_set=pa.array(list(categories), pa.string()), skip_nulls=True)
 
 
-def pixels(column: Cells, width: int) -> NDArray[np.float32]:
+def pixels(column: Entries, width: int) -> NDArray[np.float32]:
     """Return a column of lists of equal length as a matrix, NaN where a list is missing."""
     kind = column.type
     if not is_list(kind):
@@ -99,7 +99,7 @@ def pixels(column: Cells, width: int) -> NDArray[np.float32]:
     return matrix
 
 
-def decoded(column: Cells) -> Cells:
+def decoded(column: Entries) -> Entries:
     """Return a column with every entry of a dictionary written out."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
