@@ -1,7 +1,8 @@
 """What an entry of a table says, whatever it is stored as.
 
-7, 7.0 and "7" are one number, and an entry of a dictionary is its text. These functions see one column and decide cell by cell; no cell changes what another one says. What pyarrow
-complains about may quote a cell, so callers with a name to report turn its errors into words (`legible`).
+7, 7.0 and "7" are one number, and an entry of a dictionary is its text. These functions see one column and decide
+entry by entry; no entry changes what another one says. What pyarrow complains about may quote an entry, so callers
+with a name to report turn its errors into words (`legible`).
 """
 
 from __future__ import annotations
