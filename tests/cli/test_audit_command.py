@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from mapl.audit.cell_twins import CELL_TWINS
 from mapl.audit.twins import TWINS
 from mapl.cli import app
 from mapl.mechanisms import REGISTRY
@@ -55,7 +56,7 @@ def test_all_mechanisms_are_audited() -> None:
     ran = run("--mechanism", "all", *BUDGET, "--queries", 8, "--max-abstentions", 2, "--teachers", 40, "--json")
     assert ran.exit_code == 0, ran.output
     findings = {f["mechanism"]: f["verdict"] for f in json.loads(ran.stdout)["findings"]}
-    assert set(findings) == set(REGISTRY)
+    assert set(findings) == {*REGISTRY, "cell-counts"}
     assert findings.pop("majority") == "claims nothing"
     assert set(findings.values()) == {"within the claim"}
 
@@ -66,6 +67,38 @@ def test_all_says_whom_it_could_not_audit() -> None:
     [finding] = json.loads(ran.stdout)["findings"]
     assert (finding["mechanism"], finding["verdict"]) == ("exponential-vote", "violated")
     assert "ladder not audited: ladder has no twin softmax; it has: gap-distance" in ran.stderr
+    assert "cell-counts not audited: cell-counts has no twin softmax; it has: private-cells" in ran.stderr
+
+
+def test_cell_counts_are_audited_from_records_to_noise() -> None:
+    ran = run("--mechanism", "cell-counts", *BUDGET)
+    assert ran.exit_code == 0, ran.output
+    said = " ".join(ran.stdout.replace("│", " ").split())
+    assert "claimed epsilon 2 at delta 0" in said
+    assert "adjacency all records of one person are added to the private table or removed from it" in said
+    assert "unit one person, that is all records with one value of the column person" in said
+    assert "all 1,885 tables of a small world" in said
+    assert "within the claim" in said
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one", "labels"])
+def test_cell_counts_are_audited_for_every_adjacency(adjacency: str) -> None:
+    ran = run("--mechanism", "cell-counts", *BUDGET, "--adjacency", adjacency, "--classes", 3, "--json")
+    assert ran.exit_code == 0, ran.output
+    said = json.loads(ran.stdout)
+    assert (said["verdict"], said["certified"], said["delta"]) == ("within the claim", True, 0)
+    assert said["details"]["sensitivity_found"] == (1 if adjacency == "add-remove" else 2)
+    assert "person" in said["adjacency"]
+
+
+@pytest.mark.parametrize("twin", CELL_TWINS)
+def test_every_twin_of_the_cell_counts_ends_with_exit_code_one(twin: str) -> None:
+    ran = run("--mechanism", "cell-counts", *BUDGET, "--twin", twin)
+    assert ran.exit_code == 1, ran.output
+    said = " ".join(ran.stdout.replace("│", " ").split())
+    assert f"broken twin {twin}: {CELL_TWINS[twin].summary}" in said
+    for words in ("shown by ann at", "exact certificate NO", "verdict violated"):
+        assert words in said.replace("bob", "ann")
 
 
 def test_a_pure_claim_is_audited_at_delta_zero() -> None:
@@ -87,6 +120,12 @@ def test_a_pure_claim_is_audited_at_delta_zero() -> None:
         (("--mechanism", "ladder", *BUDGET, "--teachers", "0"), "teachers is 0"),
         (("--mechanism", "ladder", *BUDGET, "--max-abstentions", "0"), "max_abstentions is 0"),
         (("--mechanism", "ladder", *BUDGET, "--classes", "9", "--teachers", "90"), "Audit fewer teachers"),
+        (("--mechanism", "ladder", *BUDGET, "--adjacency", "labels"), "Only cell-counts has a choice"),
+        (("--mechanism", "cell-counts", *BUDGET, "--twin", "softmax"), "cell-counts has no twin softmax"),
+        (("--mechanism", "cell-counts", *BUDGET, "--classes", "9"), "Audit fewer classes"),
+        (("--mechanism", "cell-counts", "--epsilon", "40", "--delta", "0"), "an audit takes at most 30"),
+        (("--mechanism", "cell-counts", "--epsilon", "1e-6", "--delta", "0"), "must be at least 0.0001"),
+        (("--mechanism", "cell-counts", *BUDGET, "--classes", "0"), "n_classes is 0"),
     ],
 )
 def test_bad_input_ends_with_exit_code_two_and_advice(arguments: tuple[str, ...], message: str) -> None:
@@ -99,4 +138,5 @@ def test_bad_input_ends_with_exit_code_two_and_advice(arguments: tuple[str, ...]
 
 def test_help_names_every_twin() -> None:
     said = " ".join(run("--help").stdout.split())
-    assert all(name.split("-")[0] in said for name in TWINS)
+    assert all(name.split("-")[0] in said for name in (*TWINS, *CELL_TWINS))
+    assert "cell-counts" in said

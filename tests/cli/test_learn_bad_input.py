@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -45,9 +46,46 @@ def changed(path: Path, column: str, cell: Any, *, row: int = 7) -> pa.Table:
 
 
 def test_no_label_column(mapl: Mapl, clinic: Any) -> None:
-    refused(mapl(*clinic.arguments("--label", "sick")), f"have column {LABEL!r}", "name it with --label")
     pa.parquet.write_table(pa.parquet.read_table(clinic.private).drop_columns([LABEL]), "p.parquet")
     refused(mapl(*clinic.arguments(private=Path("p.parquet"))), f"no column {LABEL!r}", "add it to the table")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
+@pytest.mark.parametrize(
+    ("label", "hint"),
+    [
+        ("diabtes", f"Did you mean {LABEL!r}?"),
+        ("DIABETES", f"Did you mean {LABEL!r}?"),
+        ("sick", f"does not declare column {LABEL!r}, which may be it"),
+    ],
+)
+def test_a_misspelled_label(mapl: Mapl, clinic: Any, label: str, hint: str, kind: str) -> None:
+    table, private = pa.parquet.read_table(clinic.private), Path(f"p.{kind}")
+    if kind == "csv":
+        pa.csv.write_csv(table, private)
+    elif kind == "arrow":
+        pa.feather.write_feather(table, str(private))
+    else:
+        pa.parquet.write_table(table, private)
+    ran = mapl(*clinic.arguments("--label", label, private=private))
+    refused(ran, f"private rows have no column {label!r}, which is declared as the label", hint, "with --label")
+    assert "Remove" not in ran.stderr
+
+
+def test_a_misspelled_label_where_labels_or_features_are_public(mapl: Mapl, clinic: Any) -> None:
+    ran = mapl(*clinic.arguments("--label", "diabtes", "--public", clinic.test))
+    refused(ran, "private rows have no column 'diabtes'", f"Did you mean {LABEL!r}?")
+    command = clinic.arguments("--label", "diabtes", "--label-private")
+    place = command.index("--public")
+    ran = mapl(*command[:place], *command[place + 2 :])
+    refused(ran, "private rows have no column 'diabtes'", f"Did you mean {LABEL!r}?")
+
+
+def test_a_misspelled_unit(mapl: Mapl, clinic: Any) -> None:
+    """Where public rows have no ids, only the private file can show the mistake."""
+    pa.parquet.write_table(pa.parquet.read_table(clinic.public).drop_columns([UNIT]), "public.parquet")
+    ran = mapl(*clinic.arguments("--unit", "patientid", "--public", "public.parquet"))
+    refused(ran, "no column 'patientid', which is declared as the unit", f"Did you mean {UNIT!r}?", "with --unit")
 
 
 def test_a_label_outside_the_classes(mapl: Mapl, clinic: Any) -> None:
@@ -193,6 +231,11 @@ def test_learners(
         (("--max-abstentions", "3", "--mechanism", "noisy-max"), ("max_abstentions",)),
         (("--jobs", "0"), ("number of processes",)),
         (("--time-limit", "0"), ("time_limit",)),
+        (("--time-limit", "soon"), ("'soon'", "such as 600, or none")),
+        (
+            ("--learner-command", "sh -c 'sleep 60' {shard} {queries} {votes}", "--time-limit", "0.3"),
+            ("took longer than its time limit", "give it more time"),
+        ),
         (("--label-private",), ("not both",)),
         (("--group", "shoe size"), ("no column 'shoe size'",)),
         (("--group", UNIT), (f"no column {UNIT!r}",)),
@@ -243,7 +286,7 @@ def test_contradicting_adjacencies(mapl: Mapl, clinic: Any) -> None:
 def test_replace_one_needs_ids(mapl: Mapl, clinic: Any) -> None:
     command = clinic.arguments("--adjacency", "replace-one")
     place = command.index("--unit")
-    refused(mapl(*command[:place], *command[place + 2 :]), "name it with --unit")
+    refused(mapl(*command[:place], *command[place + 2 :]), "give it with --unit")
 
 
 @pytest.mark.parametrize("name", ["private.parquet", "private.csv", "private.xlsx"])

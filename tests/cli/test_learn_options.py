@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from mapl.data.synthetic import LABEL, UNIT
+from mapl.teachers import poll
 
 Mapl = Callable[..., Any]
 
@@ -115,6 +116,48 @@ def test_csv_files(mapl: Mapl, clinic: Any) -> None:
 def test_a_unit_column_that_public_rows_lack(mapl: Mapl, clinic: Any) -> None:
     pa.parquet.write_table(pa.parquet.read_table(clinic.public).drop_columns([UNIT]), "public.parquet")
     assert mapl(*clinic.arguments("--public", "public.parquet")).code == 0
+
+
+def test_a_column_of_ids_without_a_unit_is_pointed_out(mapl: Mapl, clinic: Any) -> None:
+    """The public rows say so; the warning comes before a private row is read."""
+    command = clinic.arguments(private=Path("nowhere.parquet"))
+    place = command.index("--unit")
+    ran = mapl(*command[:place], *command[place + 2 :])
+    assert ran.code == 2
+    assert f"mapl: warning: Column {UNIT!r} (by its name) may hold ids, and no unit is declared" in ran.stderr
+    assert "name it with --unit" in ran.stderr
+    assert ran.stderr.index("warning") < ran.stderr.index("There is no file nowhere.parquet")
+    assert "may hold ids" not in mapl(*command).stderr
+
+
+def test_where_features_are_public_they_are_looked_at(mapl: Mapl, clinic: Any) -> None:
+    visits = pa.parquet.read_table(clinic.private).drop_columns([UNIT])
+    numbered = visits.append_column("place", pa.array(range(visits.num_rows)))
+    pa.parquet.write_table(numbered, "numbered.parquet")
+    ran = mapl(
+        *("learn", "numbered.parquet", "--label-private", "--label", LABEL, "--classes", "no,yes", "--epsilon", 20),
+        *("--delta", 1e-5, "--teachers", 30, "--student", "ridge", "--jobs", 1, "--out", "run"),
+    )
+    assert ran.code == 0, ran.stderr
+    assert "Column 'place' (nearly all of its public values differ) may hold ids" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "limit"), [((), 600.0), (("--time-limit", "none"), None), (("--time-limit", "2.5"), 2.5)]
+)
+def test_teachers_have_a_time_limit_unless_it_is_waived(
+    mapl: Mapl, clinic: Any, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...], limit: float | None
+) -> None:
+    """By default a learner that hangs does not hang the run for ever."""
+    limits = []
+
+    def poll_and_note(*given: Any, **named: Any) -> Any:
+        limits.append(named["time_limit"])
+        return poll(*given, **named)
+
+    monkeypatch.setattr("mapl.pipeline.label.poll", poll_and_note)
+    assert mapl(*clinic.arguments(*more)).code == 0
+    assert limits == [limit]
 
 
 def test_learners_are_listed(mapl: Mapl) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,42 @@ def test_an_unfinished_run_with_other_tables(mapl: Mapl, clinic: Any) -> None:
     ran = mapl(*clinic.arguments("--schema", "schema.json"))
     assert ran.code == 2
     assert "other tables" in ran.stderr
+
+
+LEARNER = """
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+def numbers(X):
+    return X[["age", "bmi", "glucose", "pressure"]]
+
+model = make_pipeline(FunctionTransformer(numbers), RidgeClassifier(alpha={alpha}))
+"""
+
+
+def test_an_unfinished_run_with_the_same_learner_but_other_settings(
+    mapl: Mapl, clinic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two learners of one name are not one learner."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def learn(alpha: float) -> Any:
+        (tmp_path / "own_ridge.py").write_text(LEARNER.format(alpha=alpha))
+        sys.modules.pop("own_ridge", None)
+        importlib.invalidate_caches()
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "dont_write_bytecode", True)
+            return mapl(*clinic.arguments("--learner", "own_ridge:model"))
+
+    assert learn(1.0).code == 0
+    Path("run/private/finished").unlink()
+    before = {one: one.read_bytes() for one in Path("run/public").iterdir()}
+    ran = learn(25.0)
+    assert ran.code == 2
+    assert "another learner" in ran.stderr
+    assert {one: one.read_bytes() for one in Path("run/public").iterdir()} == before
+    assert learn(1.0).code == 0
 
 
 def test_a_column_called_record_is_not_the_record(mapl: Mapl, clinic: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -31,9 +32,10 @@ def student(clinic: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_predictions_go_to_standard_output(mapl: Mapl, clinic: Any, student: Path) -> None:
     ran = mapl("predict", student, clinic.public)
     assert ran.code == 0
-    header, *predicted = ran.stdout.splitlines()
-    assert header == "prediction"
-    assert len(predicted) == 150
+    header, *lines = ran.stdout.splitlines()
+    assert header == "row,prediction"
+    rows, predicted = zip(*(line.split(",") for line in lines), strict=True)
+    assert rows == tuple(map(str, range(150)))
     assert set(predicted) <= set(CLASSES)
     assert ran.stderr.strip() == "150 rows"
 
@@ -44,12 +46,55 @@ def test_predictions_go_to_a_file(mapl: Mapl, clinic: Any, student: Path, name: 
     assert ran.code == 0
     assert "accuracy" in ran.stdout
     read = pa.csv.read_csv if name.endswith("csv") else pa.parquet.read_table
+    assert read(name).column_names == ["row", "prediction"]
+    assert read(name)["row"].to_pylist() == list(range(300))
     predicted, truth = read(name)["prediction"].to_pylist(), pa.parquet.read_table(clinic.test)[LABEL].to_pylist()
     right = sum(a == b for a, b in zip(predicted, truth, strict=True)) / 300
     assert f"accuracy {right:.2%}" in ran.stdout
     said = json.loads(mapl("predict", student, clinic.test, "--json").stdout)
     assert said["accuracy"] == pytest.approx(right)
     assert (said["rows"], said["out"], said["predictions"]) == (300, None, predicted)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_key_is_carried_over_as_it_is_written(mapl: Mapl, clinic: Any, student: Path, kind: str) -> None:
+    ids = [f"{i:03d}" if i % 2 else f'a "{i}", b' for i in range(150)]
+    table = pa.parquet.read_table(clinic.public).append_column("person", pa.array(ids))
+    (pa.csv.write_csv if kind == "csv" else pa.parquet.write_table)(table, f"rows.{kind}")
+    plain = json.loads(mapl("predict", student, clinic.public, "--json").stdout)["predictions"]
+    said = json.loads(mapl("predict", student, f"rows.{kind}", "--key", "person", "--json").stdout)
+    assert (said["keys"], said["predictions"]) == (ids, plain)
+    for name in ("p.csv", "p.parquet"):
+        assert mapl("predict", student, f"rows.{kind}", "--key", "person", "--out", name).code == 0
+    written = list(csv.DictReader(Path("p.csv").read_text().splitlines()))
+    assert [(one["person"], one["prediction"]) for one in written] == list(zip(ids, plain, strict=True))
+    assert pa.parquet.read_table("p.parquet").column_names == ["row", "person", "prediction"]
+    assert pa.parquet.read_table("p.parquet")["person"].to_pylist() == ids
+    assert mapl("predict", student, f"rows.{kind}", "--key", "person").stdout == Path("p.csv").read_text()
+
+
+def test_a_key_may_be_any_column(mapl: Mapl, clinic: Any, student: Path) -> None:
+    """Also one that the student learns from, the label, and one that no JSON holds."""
+    table = pa.parquet.read_table(clinic.test)
+    pa.parquet.write_table(table.append_column("day", pa.array(range(300), pa.date32())), "rows.parquet")
+    pa.csv.write_csv(table, "rows.csv")
+    plain = json.loads(mapl("predict", student, clinic.test, "--json").stdout)
+    for file, key in (
+        ("rows.csv", "age"),
+        ("rows.csv", LABEL),
+        ("rows.parquet", "day"),
+        ("rows.parquet", "smoking"),
+    ):
+        said = json.loads(mapl("predict", student, file, "--key", key, "--json").stdout)
+        assert len(said.pop("keys")) == 300
+        assert said == plain
+
+
+@pytest.mark.parametrize("inside", ["", "public"])
+def test_the_folder_of_a_run_is_no_student(mapl: Mapl, clinic: Any, student: Path, inside: str) -> None:
+    ran = mapl("predict", student.parent.parent / inside, clinic.public)
+    assert (ran.code, ran.stdout) == (2, "")
+    assert f"is a folder of a run; its student is the file {student}" in " ".join(ran.stderr.split())
 
 
 def test_without_labels_there_is_no_accuracy(mapl: Mapl, clinic: Any, student: Path) -> None:
@@ -86,6 +131,9 @@ def test_values_that_nobody_has_seen_are_predicted_too(mapl: Mapl, clinic: Any, 
         (("{student}", "maybe.csv"), "declared classes (no, yes)"),
         (("{student}", "rows.csv", "--out", "p.json"), "name a .csv or .parquet file"),
         (("{student}", "rows.csv", "--out", "rows.csv"), "exists already"),
+        ((".", "rows.csv"), ". is a folder; give the file public/student.skops"),
+        (("{student}", "rows.csv", "--key", "name"), "rows.csv has no column 'name'"),
+        (("{student}", "rows.csv", "--key", "row"), "The key is 'row'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

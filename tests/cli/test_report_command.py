@@ -38,6 +38,9 @@ def test_the_public_half_is_enough(mapl: Mapl, run: Path) -> None:
     assert "run/public/report.html" in ran.stdout
     assert (run / "public" / "report.html").read_text() == page
     assert "region" in page
+    assert "accuracy is unknown without public labelled rows (--test)" in " ".join(ran.stdout.split())
+    assert "accuracy of the released labels is unknown here" in " ".join(ran.stdout.split())
+    assert "How many of the released labels are right is not known on this page" in page
 
 
 def test_with_test_rows_and_elsewhere(mapl: Mapl, clinic: Any, run: Path) -> None:
@@ -51,6 +54,9 @@ def test_with_test_rows_and_elsewhere(mapl: Mapl, clinic: Any, run: Path) -> Non
     assert f"{said['accuracy']:.1%}"[:-2] in Path("page.html").read_text()
     assert (run / "public" / "report.html").read_bytes() == before
     assert json.loads(mapl("report", run, "--json").stdout)["accuracy"] is None
+    for_people = mapl("report", run, "--test", clinic.test, "--out", "page.html").stdout
+    assert f"Student accuracy: {said['accuracy']:.2%} on 300 public test rows" in " ".join(for_people.split())
+    assert "accuracy of the released labels is unknown here" in " ".join(for_people.split())
 
 
 @pytest.mark.parametrize(

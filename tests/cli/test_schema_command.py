@@ -64,7 +64,8 @@ def test_a_table_for_people_and_a_file_for_mapl(mapl: Mapl, public: Path, tmp_pa
 def test_as_json(mapl: Mapl, tmp_path: Path) -> None:
     pa.parquet.write_table(PUBLIC.drop_columns(["sick", "patient"]), tmp_path / "public.parquet")
     ran = mapl(
-        "schema", "public.parquet", "--label", "sick", "--classes", "yes,no,maybe", "--out", "s.json", "--json"
+        *("schema", "public.parquet", "--label", "sick", "--classes", "yes,no,maybe", "--unit", "patient"),
+        *("--out", "s.json", "--json"),
     )
     assert (ran.code, ran.stderr) == (0, "")
     assert json.loads(ran.stdout) == json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
@@ -76,6 +77,13 @@ def test_undeclared_classes_are_pointed_out(mapl: Mapl, public: Path) -> None:
     assert ran.code == 0
     assert "classes not declared" in ran.stdout
     assert "no classes are declared yet" in ran.stderr
+
+
+def test_columns_of_ids_are_pointed_out(mapl: Mapl, public: Path) -> None:
+    ran = mapl("schema", public, "--label", "sick")
+    assert ran.code == 0
+    assert "mapl: warning: Columns 'age' (nearly all of its public values differ), 'patient' (" in ran.stderr
+    assert "name it with --unit" in ran.stderr
 
 
 def test_a_schema_is_never_written_over(mapl: Mapl, public: Path, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import stat
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +32,18 @@ def train(X, y):
     time.sleep(0.02)
     limit = X["glucose"].mean()
     return lambda rows: ["yes" if value > limit else "no" for value in rows["glucose"]]
+"""
+HANGING = """
+import os, sys, time
+
+shard, queries, votes = sys.argv[1:]
+os.chdir(os.path.dirname(__file__))
+if os.path.exists("hang") and os.path.exists("run/private/request.json"):  # no rehearsal
+    with open("pid", "w") as note:
+        note.write(str(os.getpid()))
+    os.rename("pid", "hanging")
+    time.sleep(600)
+open(votes, "w").write("no\\n" * (len(open(queries).read().splitlines()) - 1))
 """
 PATIENCE = 60.0
 
@@ -119,3 +133,27 @@ def test_killed_again_and_again(run: Run) -> None:
     assert not list(private.glob(".*"))
     assert len(run.recorded[0]) == 150
     assert np.isin(run.recorded[0], (0, 1)).all()
+
+
+def test_the_files_of_a_killed_program_wait_in_the_private_half(clinic: Any, tmp_path: Path) -> None:
+    """A program reads its shard from a file; killed with its run, it leaves it where private things belong."""
+    (tmp_path / "fit.py").write_text(HANGING)
+    (tmp_path / "hang").touch()
+    command = f"{sys.executable} -S {tmp_path / 'fit.py'} {{shard}} {{queries}} {{votes}}"
+    run = Run(tmp_path, clinic.arguments("--learner-command", command, teachers=3))
+    assert run.killed_when((tmp_path / "hanging").exists, PATIENCE) == -9
+    program = Path("/proc") / (tmp_path / "hanging").read_text()
+    left = list(tmp_path.rglob("shard.csv"))
+    assert left
+    assert all(run.private in one.parents for one in left)
+    assert stat.S_IMODE(run.private.stat().st_mode) == 0o700
+    assert not list(tmp_path.glob("mapl-*"))  # this is its TMPDIR
+    deadline = time.monotonic() + 5
+    while program.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not program.exists()  # on systems without /proc this cannot fail
+    (tmp_path / "hang").unlink()
+    assert run.ended() == 0
+    assert not list(tmp_path.rglob("shard.csv"))
+    assert not (run.private / "scratch").exists()
+    assert not list(tmp_path.glob("mapl-*"))

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapl.data.classes import Classes
-from mapl.errors import InvalidParameter
-from mapl.pipeline.request import Request, planned
+from mapl.errors import CannotCalibrate, InvalidParameter
+from mapl.pipeline.request import Adjacency, Request, planned
+from mapl.release.promise import promise_of
 from mapl.types import Budget
 
 YES_NO = Classes(("no", "yes"))
@@ -71,3 +72,23 @@ def test_labels_that_could_not_be_released_are_refused_before_the_estimate() -> 
     many = Classes(tuple(map(str, range(10))))
     with pytest.raises(InvalidParameter, match="unanimous vote"):
         planned(request(classes=many, budget=Budget(0.2, 1e-5), error_share=0.5, n_teachers=50), 1000)
+
+
+@pytest.mark.parametrize(
+    ("named", "kind"),
+    [
+        ({"n_teachers": 20, "mechanism": "ladder"}, InvalidParameter),
+        ({"mechanism": "noisy-max", "settings": {"sigma": 0.5, "max_answers": 100}}, CannotCalibrate),
+    ],
+    ids=["too few teachers", "too little noise"],
+)
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one", "labels"])
+def test_a_refused_mechanism_names_what_the_run_would_have_promised(
+    named: dict[str, Any], kind: type[Exception], adjacency: Adjacency
+) -> None:
+    with pytest.raises(kind) as refused:
+        planned(request(budget=Budget(0.5, 1e-5), adjacency=adjacency, unit="patient_id", **named), 100)
+    promise = promise_of(adjacency, "patient_id")
+    assert "epsilon 0.5" in str(refused.value)
+    assert f"adjacency: {promise.adjacency}; unit: {promise.unit}" in str(refused.value)
+    assert "one teacher" not in str(refused.value)

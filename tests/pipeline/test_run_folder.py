@@ -75,6 +75,30 @@ def test_what_a_killed_process_was_writing_is_swept_up(folder: RunFolder) -> Non
         assert [one.name for one in folder.path.rglob(".*")] == [".htaccess"]
 
 
+def test_temporary_files_are_private_and_go_when_the_work_ends(folder: RunFolder) -> None:
+    key = ShardKey.fresh()
+    with folder.begun(REQUEST, key):
+        assert folder.scratch.parent == folder.private
+        assert stat.S_IMODE(folder.scratch.stat().st_mode) == 0o700
+        (folder.scratch / "shard.csv").touch()
+    assert not folder.scratch.exists()
+
+
+def test_temporary_files_of_a_killed_process_are_gone_when_the_run_goes_on(folder: RunFolder) -> None:
+    key = ShardKey.fresh()
+    with folder.begun(REQUEST, key):
+        pass
+    left = folder.scratch / "mapl-x" / "tmp-y" / "shard.csv"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    folder.refuse_if_used()
+    with pytest.raises(PlanMismatch), folder.begun({**REQUEST, "table": "f" * 64}, key):
+        pass
+    assert left.exists()  # whoever is refused touches nothing
+    with folder.begun(REQUEST, key):
+        assert list(folder.scratch.iterdir()) == []
+
+
 def test_one_process_at_a_time(folder: RunFolder) -> None:
     key = ShardKey.fresh()
     with (

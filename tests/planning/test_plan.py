@@ -129,7 +129,8 @@ def test_a_plan_does_not_change() -> None:
 
 
 def test_stages_stay_within_the_budget() -> None:
-    with pytest.raises(GuaranteeBroken, match=r"add up to epsilon 2\.3 and delta 1e-06; allowed are 2 and 1e-06"):
+    terms = r"allowed are 2 and 1e-06 \(adjacency: add-remove; unit: patient_id\)"
+    with pytest.raises(GuaranteeBroken, match=rf"add up to epsilon 2\.3 and delta 1e-06; {terms}"):
         replace(PLAN, stages=(PLAN.stages[1], Stage("more", "ladder", {}, Budget(0.5, 0))))
     with pytest.raises(GuaranteeBroken, match="delta 2e-06"):
         replace(PLAN, stages=(PLAN.stages[1], Stage("more", "ladder", {}, Budget(0.1, 1e-6))))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from mapl.errors import GuaranteeBroken, InvalidParameter
+from mapl.errors import GuaranteeBroken, InvalidParameter, MaplError
 from mapl.mechanisms import REGISTRY, Task, make
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.release.loop import (
@@ -20,7 +20,8 @@ from mapl.release.loop import (
     useless,
     within_budget,
 )
-from mapl.types import ABSTAIN, Budget, Outcome, Secret, State, Tallies
+from mapl.release.promise import promise_of
+from mapl.types import ABSTAIN, ADJACENCY, UNIT, Budget, Outcome, Secret, State, Tallies
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,22 @@ def test_the_budget_is_a_gate() -> None:
         within_budget(EveryThird(1, cost=2.5), Budget(2.0, 1e-5))
     with pytest.raises(GuaranteeBroken):
         within_budget(EveryThird(1, cost=float("nan")), Budget(2.0, 1e-5))
+
+
+def test_a_refusal_names_the_promise_of_its_run() -> None:
+    """Votes alone promise something about a teacher, a private table about a person."""
+    people = promise_of("add-remove", "patient_id")
+    for refuse in (
+        lambda **promise: within_budget(EveryThird(1, cost=2.5), Budget(2.0, 1e-5), **promise),
+        lambda **promise: admit(*few(20), **promise),
+    ):
+        with pytest.raises(MaplError) as of_votes:
+            refuse()
+        with pytest.raises(MaplError) as of_table:
+            refuse(promise=people)
+        assert f"adjacency: {ADJACENCY}; unit: {UNIT}" in str(of_votes.value)
+        assert f"adjacency: {people.adjacency}; unit: {people.unit}" in str(of_table.value)
+        assert "one teacher" not in str(of_table.value)
 
 
 def test_only_the_plurality_may_cost_infinity() -> None:

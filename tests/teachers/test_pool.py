@@ -84,6 +84,54 @@ def test_an_interrupt_ends_the_workers_too(tmp_path: Path) -> None:
     pytest.fail("some worker still runs")
 
 
+IN_A_THREAD = """
+import sys, threading
+thread = threading.Thread(target=exec, args=(open(sys.argv[1]).read(), {"__name__": "__main__"}))
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are counted by /proc")
+@pytest.mark.parametrize("call", [[], ["-c", IN_A_THREAD]], ids=["main thread", "other thread"])
+def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path, call: list[str]) -> None:
+    """Nobody tells them: kill -9 leaves the parent no time, and they sleep."""
+    note = tmp_path / "started"
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT.format(body=f"open({str(note)!r}, 'w'); import time; time.sleep(600)"))
+    started = subprocess.Popen([sys.executable, *call, path], start_new_session=True)
+    for _ in range(600):
+        if note.exists():
+            break
+        time.sleep(0.1)
+    assert len(processes_in_group(started.pid)) >= 3
+    started.kill()
+    started.wait(60)
+    for _ in range(50):
+        if not processes_in_group(started.pid):
+            return
+        time.sleep(0.1)
+    os.killpg(started.pid, signal.SIGKILL)
+    pytest.fail("some worker still runs")
+
+
+def test_workers_live_on_when_the_thread_that_started_them_ends() -> None:
+    """Linux would end them with it, in the middle of a poll of another thread."""
+    found: list[int] = []
+
+    def ask() -> None:
+        with workers(1) as executor:
+            found.append(executor.submit(os.getpid).result())
+
+    for _ in range(2):
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+    assert found[0] == found[1]
+    with workers(1) as executor:
+        assert executor.submit(os.getpid).result() != found[0]  # the main thread has workers of its own
+
+
 def surroundings() -> dict[str, Any]:
     """What a learner finds in a worker."""
     import os
@@ -175,7 +223,7 @@ def test_a_poll_inside_a_worker_of_joblib() -> None:
 
 
 def test_workers_that_cannot_start_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unlucky() -> None:
+    def unlucky(*given: Any) -> None:
         raise OSError("no")
 
     monkeypatch.setattr(pool, "settle", unlucky)

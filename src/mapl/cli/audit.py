@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import typer
@@ -10,17 +12,29 @@ from rich.table import Table
 
 from mapl.audit import Finding, Verdict
 from mapl.audit import audit as examine
+from mapl.audit.cell_twins import CELL_TWINS
+from mapl.audit.cell_twins import examined as examined_cells
 from mapl.audit.size import enough_teachers
 from mapl.audit.twins import TWINS, Twin, twin_of
 from mapl.cli.console import out, tell
 from mapl.errors import InvalidParameter, MaplError
 from mapl.mechanisms import REGISTRY, AnyMechanism, Task, entry, make
+from mapl.release.cell_counts import CellCounts
 from mapl.release.loop import refuse_senseless
 from mapl.release.statement import to_json
 from mapl.types import Budget, positive_integer
 
 VIOLATED = 1
 EVERY = "all"
+CELLS = CellCounts.name
+
+
+class Neighbours(StrEnum):
+    """Which tables are neighbours where records are counted; votes have one adjacency."""
+
+    add_remove = "add-remove"
+    replace_one = "replace-one"
+    labels = "labels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +83,17 @@ class Subject:
 
 
 def audit(
-    mechanism: str = typer.Option(help="A name of `mapl mechanisms`, or all."),
+    mechanism: str = typer.Option(help=f"A name of `mapl mechanisms`, {CELLS}, or all."),
     epsilon: float = typer.Option(help="Privacy budget that the mechanism is calibrated for."),
     delta: float = typer.Option(help="Failure probability that the mechanism is calibrated for."),
     classes: int = typer.Option(2, help="Number of classes."),
     teachers: int | None = typer.Option(None, help="Number of teachers.  [default: enough, if enumerable]"),
     max_abstentions: int = typer.Option(3, help="Abstentions after which the mechanism halts."),
     queries: int = typer.Option(40, help="Number of questions that the adversary asks."),
-    twin: str | None = typer.Option(None, help=f"Audit a broken twin instead: {', '.join(TWINS)}."),
+    adjacency: Neighbours | None = typer.Option(None, help=f"Of {CELLS} only.  [default: add-remove]"),
+    twin: str | None = typer.Option(
+        None, help=f"Audit a broken twin instead: {', '.join(TWINS)}; of {CELLS}: {', '.join(CELL_TWINS)}."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
     """Let an adversary who knows all but the coins attack a mechanism; print what it claims and what was found.
@@ -84,11 +101,16 @@ def audit(
     Exit code 0: no violation. Exit code 1: the claim is violated. Exit code 2: bad input.
     """
     budget = Budget(epsilon, delta)
-    if mechanism == EVERY:
-        findings = _all(budget, teachers, max_abstentions, queries, classes, twin)
-    else:
-        found = Subject(mechanism, budget, classes, teachers, max_abstentions, queries, twin).examined()
-        findings = {mechanism: found}
+    if adjacency is not None and mechanism not in (CELLS, EVERY):
+        raise InvalidParameter(f"Only {CELLS} has a choice of --adjacency; leave it away, or audit {CELLS}.")
+
+    def examined(name: str, n_classes: int) -> Finding:
+        if name == CELLS:
+            neighbours = Neighbours.add_remove if adjacency is None else adjacency
+            return examined_cells(budget.epsilon, n_classes, adjacency=neighbours.value, twin=twin)
+        return Subject(name, budget, n_classes, teachers, max_abstentions, queries, twin).examined()
+
+    findings = _all(examined, classes) if mechanism == EVERY else {mechanism: examined(mechanism, classes)}
     if as_json:
         rows = [{"mechanism": name, "twin": twin, **_plain(f)} for name, f in findings.items()]
         typer.echo(to_json({"findings": rows} if mechanism == EVERY else rows[0]))
@@ -99,16 +121,14 @@ def audit(
         raise typer.Exit(VIOLATED)
 
 
-def _all(
-    budget: Budget, teachers: int | None, max_abstentions: int, queries: int, classes: int, twin: str | None
-) -> dict[str, Finding]:
-    """Audit every registered mechanism that this budget can be kept with."""
+def _all(examined: Callable[[str, int], Finding], classes: int) -> dict[str, Finding]:
+    """Audit everything that this budget can be kept with."""
     findings: dict[str, Finding] = {}
-    for name, registered in REGISTRY.items():
-        fitting = classes if registered.classes is None or classes in registered.classes else registered.classes[0]
+    for name in (*REGISTRY, CELLS):
+        possible = None if name == CELLS else entry(name).classes
+        fitting = classes if possible is None or classes in possible else possible[0]
         try:
-            subject = Subject(name, budget, fitting, teachers, max_abstentions, queries, twin)
-            findings[name] = subject.examined()
+            findings[name] = examined(name, fitting)
         except MaplError as refused:
             tell(f"mapl: {name} not audited: {refused}")
     if not findings:
@@ -122,7 +142,8 @@ def _plain(finding: Finding) -> dict[str, Any]:
 
 def table(name: str, finding: Finding, twin: str | None) -> Table:
     """Lay a finding out for people."""
-    title = f"Audit of {name}" + ("" if twin is None else f", broken twin {twin}: {TWINS[twin].summary}")
+    twins = CELL_TWINS if name == CELLS else TWINS
+    title = f"Audit of {name}" + ("" if twin is None else f", broken twin {twin}: {twins[twin].summary}")
     shown = Table(title=title, title_justify="left", show_header=False)
     shown.add_column(no_wrap=True)
     shown.add_column(overflow="fold")
@@ -131,14 +152,25 @@ def table(name: str, finding: Finding, twin: str | None) -> Table:
     shown.add_row("unit", finding.unit)
     if finding.verdict is not Verdict.claims_nothing:
         upper = "?" if finding.found_delta_upper is None else f"{finding.found_delta_upper:.3g}"
-        shown.add_row("found delta", f"{finding.found_delta_lower:.3g} .. {upper} ({finding.questions} questions)")
+        asked = f"{finding.questions} question{'s' * (finding.questions != 1)}"
+        shown.add_row("found delta", f"{finding.found_delta_lower:.3g} .. {upper} ({asked})")
     if finding.renyi_order is not None:
         shown.add_row(
             f"Renyi, order {finding.renyi_order:.4g}",
             f"claimed {finding.renyi_claimed:.6g}, found {finding.renyi_found:.6g}",
         )
+    if "tables" in finding.details:
+        tables, changes = finding.details["tables"], finding.details["changes"]
+        shown.add_row("tried", f"all {tables:,} tables of a small world, all {changes:,} changes of one unit")
+    if finding.details.get("witness"):
+        shown.add_row("shown by", "\nand ".join(map(_records, finding.details["witness"])))
     certificate = {True: "yes", False: "NO", None: "has none"}[finding.certified]
     shown.add_row("exact certificate", certificate)
     exceeded = ", ".join(finding.details.get("exceeded", ()))
     shown.add_row("verdict", finding.verdict.value + (f" ({exceeded})" if exceeded else ""))
     return shown
+
+
+def _records(table: list[list[Any]]) -> str:
+    """Write down a table of a made-up world."""
+    return ", ".join(f"{unit} at {point:g} of class {label}" for unit, point, label in table) or "an empty table"

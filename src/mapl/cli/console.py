@@ -30,6 +30,11 @@ def tell(message: str) -> None:
     err.print(message, soft_wrap=True)
 
 
+def warn(words: str) -> None:
+    """Print what a user should think about, on standard error."""
+    tell(f"mapl: warning: {words}")
+
+
 class Verbs(TyperGroup):
     """The group of all verbs. Errors end here: a message on standard error, an exit code, no traceback."""
 

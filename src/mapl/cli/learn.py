@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.table import Table
 
-from mapl.cli.console import EXHAUSTED, out, progress_of, tell
+from mapl.cli.console import EXHAUSTED, out, progress_of, tell, warn
 from mapl.cli.learner_option import learner_of
 from mapl.data.classes import Classes
 from mapl.errors import InvalidParameter
@@ -21,10 +21,12 @@ from mapl.types import Budget
 
 if TYPE_CHECKING:
     from mapl.pipeline.learn import Learned
-    from mapl.pipeline.request import Planned
     from mapl.report import Evaluation
 
 LARGE_DELTA = 1e-3
+
+TIME_LIMIT = "600"
+"""A learner that hangs must not hang the run for ever; by the clock a teacher may take thrice as long."""
 
 
 class Neighbours(StrEnum):
@@ -32,6 +34,22 @@ class Neighbours(StrEnum):
 
     add_remove = "add-remove"
     replace_one = "replace-one"
+
+
+class Way(StrEnum):
+    """How labels come about."""
+
+    auto = "auto"
+    teachers = "teachers"
+    cells = "cells"
+
+
+class Parts(StrEnum):
+    """What cells are."""
+
+    points = "points"
+    centroids = "centroids"
+    leaves = "leaves"
 
 
 class How(StrEnum):
@@ -62,11 +80,18 @@ def learn(
     schema: Path | None = typer.Option(
         None, help="What the columns are (`mapl schema`).  [default: from --public]"
     ),
-    learner: str = typer.Option("ridge", help="A learner of `mapl learners`, or module:name to import."),
+    method: Way = typer.Option(
+        Way.auto, help="teachers, cells, or auto: from public facts; a named learner means teachers."
+    ),
+    learner: str | None = typer.Option(
+        None, help="Teachers: a learner of `mapl learners`, or module:name to import.  [default: ridge]"
+    ),
     learner_command: str | None = typer.Option(
         None, help='A program as learner: "Rscript fit.R {shard} {queries} {votes}".'
     ),
-    time_limit: float | None = typer.Option(None, help="Seconds of computing that one teacher may use."),
+    time_limit: str = typer.Option(
+        TIME_LIMIT, help="Seconds of computing that one teacher may use, or none for no limit."
+    ),
     teachers: str = typer.Option("auto", help="Number of teachers, or auto: from --rows and other public facts."),
     rows: int | None = typer.Option(None, help="About how many people the table has, as far as the public knows."),
     adjacency: Neighbours = typer.Option(Neighbours.add_remove, help="Which tables are compared; see the docs."),
@@ -79,6 +104,9 @@ def learn(
     error_share: float = typer.Option(
         0.0, help="Share of the budget for a private estimate of the teachers' error."
     ),
+    cells: str = typer.Option("auto", help="Number of cells, or auto: from --rows and other public facts."),
+    partition: Parts = typer.Option(Parts.points, help="What cells are: nearest public rows, centroids, leaves."),
+    rounds: int = typer.Option(1, min=1, max=2, help="Count once, or again in cells that the first student draws."),
     queries: int | None = typer.Option(None, help="Ask N of the public rows only."),
     student: str = typer.Option("auto", help="The student's learner: a preset, auto, or module:name."),
     strategy: How = typer.Option(How.auto, help="How the student learns."),
@@ -113,15 +141,17 @@ def learn(
     declared = None if classes is None else Classes.parse(classes)
     expected = None if agreement is None else Agreement.parse(agreement)
     if delta >= LARGE_DELTA:
-        tell(
-            f"mapl: warning: delta {delta:g} lets about one unit in {1 / delta:.0f} go unprotected; 1e-5 is usual."
-        )
+        warn(f"delta {delta:g} lets about one unit in {1 / delta:.0f} go unprotected; 1e-5 is usual.")
 
     def ask(known: Classes) -> Request:
         return Request(
             budget,
             known,
-            n_teachers=_teachers(teachers),
+            n_teachers=_number(teachers, "teachers"),
+            method=method.value,
+            n_cells=_number(cells, "cells"),
+            partition=partition.value,
+            rounds=rounds,
             n_rows=rows,
             mechanism=mechanism,
             settings={} if max_abstentions is None else {"max_abstentions": max_abstentions},
@@ -136,13 +166,14 @@ def learn(
     # A bad setting is told before any file is read.
     ask(Classes(("no", "yes")) if declared is None else declared)
     tables = Tables(private, label, public, label_private, unit, declared, known_columns, tuple(group), test)
-    teacher = learner_of(learner) if learner_command is None else Command(learner_command)
+    teacher = None if learner is None else learner_of(learner)
+    teacher = teacher if learner_command is None else Command(learner_command)
     chosen = None if student == "auto" else learner_of(student)
-    learners = Learners(teacher, chosen, strategy.value, time_limit, jobs)
+    learners = Learners(teacher, chosen, strategy.value, _seconds(time_limit), jobs)
     folder = RunFolder(to)
     coins = SystemCoins() if seed is None else SeededCoins(seed)
     learned = carry_out(
-        tables, ask, learners, folder, coins=coins, progress=progress_of(quiet=as_json), on_plan=_tell_plan
+        tables, ask, learners, folder, coins=coins, progress=progress_of(quiet=as_json), on_warning=warn
     )
     test = None if learned.student is None else test
     evaluation = write_report_of(folder, test=test, label_accuracy=learned.label_accuracy)
@@ -153,7 +184,7 @@ def learn(
     else:
         out.print(table(learned, evaluation, to))
     for warning in () if learned.student is None else learned.student.warnings:
-        tell(f"mapl: warning: {warning}")
+        warn(warning)
     if statement.halted:
         tell(f"mapl: {statement.mechanism} reached its limit; {statement.not_asked} rows were not asked.")
     if learned.student is None:
@@ -205,14 +236,20 @@ def _as_record(learned: Learned, evaluation: Evaluation | None, folder: Path) ->
     }
 
 
-def _tell_plan(plan: Planned) -> None:
-    if plan.warning is not None:
-        tell(f"mapl: warning: {plan.warning}")
-
-
-def _teachers(given: str) -> int | None:
+def _number(given: str, of_what: str) -> int | None:
     if given == "auto":
         return None
     if not given.isdecimal():
-        raise InvalidParameter(f"The number of teachers is {given!r}; give a whole number, or auto.")
+        raise InvalidParameter(f"The number of {of_what} is {given!r}; give a whole number, or auto.")
     return int(given)
+
+
+def _seconds(given: str) -> float | None:
+    if given == "none":
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        raise InvalidParameter(
+            f"The time limit is {given!r}; give seconds, such as {TIME_LIMIT}, or none for no limit."
+        ) from None

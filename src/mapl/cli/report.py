@@ -24,7 +24,11 @@ def report(
     to: Path | None = typer.Option(None, "--out", help="The page.  [default: RUN/public/report.html]"),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object with what the page says in short."),
 ) -> None:
-    """Write the report of a run anew, for example with another test set. Reads RUN/public only; free."""
+    """Write the report of a run anew, for example with another test set. Reads RUN/public only; free.
+
+    The public half does not hold the labels that public rows came with, so only mapl learn can tell how many of the
+    released labels are right.
+    """
     from mapl.pipeline.folder import RunFolder
     from mapl.pipeline.published import Publication
 
@@ -34,9 +38,17 @@ def report(
     if as_json:
         statement = Publication.read(folder).statement
         accuracy = None if evaluation is None else evaluation.accuracy
-        typer.echo(to_json({**statement, "accuracy": accuracy, "report": str(page)}))
+        typer.echo(to_json({**statement, "accuracy": accuracy, "label_accuracy": None, "report": str(page)}))
+        return
+    if evaluation is None:
+        said = "The student's accuracy is unknown without public labelled rows (--test)"
     else:
-        out.print(f"The report is in {page}.", soft_wrap=True)
+        said = f"Student accuracy: {evaluation.accuracy:.2%} on {evaluation.rows} public test rows"
+    unknown = (
+        "The accuracy of the released labels is unknown here; mapl learn tells it where public rows have labels"
+    )
+    out.print(f"{said}. {unknown}.", soft_wrap=True)
+    out.print(f"The report is in {page}.", soft_wrap=True)
 
 
 def write_report_of(

@@ -7,8 +7,9 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from mapl.cli.console import out, tell
+from mapl.cli.console import out, tell, warn
 from mapl.data import Classes, Column, Schema, classes_of, draft, names, read_table
+from mapl.data.id_columns import id_warning
 from mapl.errors import InvalidParameter
 
 
@@ -31,6 +32,8 @@ def schema(
         declared = classes_of(rows, label)
     drafted = draft(rows, label=label, classes=declared, unit=unit)
     write(drafted, to)
+    if (words := id_warning(rows, drafted)) is not None:
+        warn(words)
     if as_json:
         typer.echo(drafted.to_json())
         return

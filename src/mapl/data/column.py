@@ -75,6 +75,13 @@ class Column:
         if self.width < 1:
             raise InvalidParameter(f"Column {self.name!r} has width {self.width}; it must be at least 1.")
 
+    @property
+    def is_switch(self) -> bool:
+        """Whether public rows show two values, or one."""
+        if self.kind == "category":
+            return len(self.categories) <= 2
+        return self.kind == "number" and len(self.cuts) <= 1
+
     def coarsened(self, n_bins: int) -> Column:
         """Return the column with at most so many bins, cut at some of the same quantiles."""
         if len(self.cuts) < n_bins:

@@ -116,6 +116,13 @@ class PublicEncoder(Encoder):
         )
         return narrow
 
+    def components(self) -> Self:
+        """Return an encoder for distances: principal components only, as many as decide about neighbours."""
+        plain = copy(self)
+        plain.n_spectral, plain.n_principal = 0, min(GRAPH_DIM, self.n_principal)
+        plain.maps = self.maps | {"axes": self.maps["axes"][:, :GRAPH_DIM]}
+        return plain
+
     def transform(self, X: Rows) -> Any:
         """Return the rows as a float32 matrix, sparse where there is text beside the image."""
         rows = checked(X, "rows") if isinstance(X, (list, tuple)) else X
@@ -125,7 +132,9 @@ class PublicEncoder(Encoder):
         for start, block in _blocks(rows):
             points = principal(self._features(block))
             part = encoded[start : start + len(points)]
-            part[:, : self.n_spectral] = spectral(np.ascontiguousarray(points[:, :GRAPH_DIM]))[:, : self.n_spectral]
+            if self.n_spectral:
+                near = np.ascontiguousarray(points[:, :GRAPH_DIM])
+                part[:, : self.n_spectral] = spectral(near)[:, : self.n_spectral]
             part[:, self.n_spectral :] = points[:, : self.n_principal]
         others = self._others()
         if not others.columns:

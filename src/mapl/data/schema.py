@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from mapl.data.column import Column, drafted, drafted_from_matrix
 from mapl.data.entries import texts
+from mapl.data.near_names import near_names
 from mapl.data.rows import Rows, checked, column, is_matrix, names, without
 from mapl.errors import InvalidData, InvalidParameter
 
@@ -83,11 +84,16 @@ class Schema:
                 "rows must have the same columns."
             )
 
-    def check_names(self, found: Sequence[str], what: str) -> None:
+    def check_names(self, found: Sequence[str], what: str, *, with_asides: bool = False) -> None:
         """Refuse column names that are not the schema's.
 
         Names are quoted only where they are a header beyond doubt: the first line of a file without a header is
         a row, and may be private.
+
+        Parameters
+        ----------
+        with_asides
+            Whether the label and the unit must be there too, as in private rows.
         """
         missing = [name for name in self.names if name not in found]
         surplus = [name for name in found if name not in (*self.names, *self.asides)]
@@ -101,11 +107,31 @@ class Schema:
                 f"The {what} lack {_some(missing)}, which the schema declares; public and private rows must have "
                 "the same columns. Add what is missing, or draft the schema again from public rows without it."
             )
+        if with_asides:
+            self.check_asides(found, what)
         if surplus:
             raise InvalidData(
                 f"The {what} have {_some(surplus)}, which the schema does not declare; public and private rows "
-                "must have the same columns. Remove it; or, if it is the label or says whose a row is, name it "
+                "must have the same columns. Remove it; or, if it is the label or says whose a row is, give it "
                 "with --label or --unit."
+            )
+
+    def check_asides(self, found: Sequence[str], what: str) -> None:
+        """Refuse rows without the label or the unit that the schema declares, and say what may have been meant."""
+        for role, name in (("label", self.label), ("unit", self.unit)):
+            if name is None or name in found:
+                continue
+            hint = ""
+            if all(one in found for one in self.names):  # a header beyond doubt
+                surplus = [one for one in found if one not in (*self.names, *self.asides)]
+                near = near_names(name, [*surplus, *self.names])
+                if near:
+                    hint = f" Did you mean {' or '.join(map(repr, near))}?"
+                elif surplus:
+                    hint = f" The schema does not declare {_some(surplus)}, which may be it."
+            raise InvalidData(
+                f"The {what} have no column {name!r}, which is declared as the {role}.{hint} Name the right column "
+                f"with --{role}, or add it to the table."
             )
 
     def to_json(self) -> str:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mapl.data.entries import spelled
+from mapl.data.identities import Identities
 from mapl.data.rows import Rows, n_rows, take
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.types import MAX_TEACHERS, Labels, positive_integer
@@ -162,11 +163,11 @@ class Sharded:
         """
         if (np.bincount(self._order, minlength=len(self.ids)) != 1).any() or self._starts[-1] != len(self.ids):
             raise GuaranteeBroken("The shards do not cover every row exactly once; nothing was trained.")
-        shard_of: dict[bytes, int] = {}
-        for k in range(self.n_teachers):
-            for i in self.members(k):
-                if shard_of.setdefault(self.ids[i], k) != k:
-                    raise GuaranteeBroken(_FOREIGN)
+        shard = np.empty(len(self.ids), dtype=np.int64)
+        shard[self._order] = np.repeat(np.arange(self.n_teachers), np.diff(self._starts))
+        order, same_unit = Identities.of(self.ids).grouped()
+        if (same_unit & (np.diff(shard[order]) != 0)).any():
+            raise GuaranteeBroken(_FOREIGN)
 
     def __repr__(self) -> str:
         return f"Sharded({self.n_teachers} shards, private)"
@@ -192,7 +193,7 @@ def split(ids: Iterable[bytes], key: ShardKey, share: float, purpose: str) -> ND
     return np.fromiter(coins, dtype=np.bool_)
 
 
-def unit_bytes(column: Any) -> list[bytes]:
+def unit_bytes(column: Any) -> Identities:
     """Return the canonical bytes of every id in a column: 7, 7.0 and "7" name the same unit.
 
     Each id is spelled by itself. If the spelling of one id depended on what else stands in the column, one added
@@ -217,5 +218,4 @@ def unit_bytes(column: Any) -> list[bytes]:
             "The unit column has empty cells; every row must name the unit, such as the person, it belongs to. "
             "Fill them in, or leave those rows out."
         )
-    spelled_ids: list[bytes] = column.cast(pa.large_binary()).to_pylist()
-    return spelled_ids
+    return Identities(column.cast(pa.large_binary()))

@@ -68,13 +68,7 @@ def private_table(
             "The private rows are a matrix, which has no label column; give a table, or features and labels apart."
         )
     declared = replace(schema, label=label, unit=unit)
-    found = names(table) or ()
-    for role, name in (("label", label), ("unit", unit)):
-        if name is not None and name not in found:
-            raise InvalidData(
-                f"The {what} have no column {name!r}, which is declared as the {role}; name another column with "
-                f"--{role}, or add it to the table."
-            )
+    declared.check_asides(names(table) or (), what)
     rows = conformed(table, declared, what)
     labels = label_codes(column(table, label), classes, name=label)
     return PrivateTable(rows, labels, None if unit is None else unit_column(column(table, unit), name=unit))

@@ -43,8 +43,9 @@ def read_table(path: Path, *, what: str, schema: Schema | None = None, as_text: 
     what
         What its rows are, for messages: "private rows", "public rows".
     schema
-        The declared columns. Private rows are always read with it: it alone says what a cell may be, and no cell
-        changes how another one is read. Without it types are guessed from the cells, which must be public.
+        The declared columns, label and unit included. Private rows are always read with it: it alone says what a
+        cell may be, and no cell changes how another one is read. Without it types are guessed from the cells,
+        which must be public.
     as_text
         Columns to read from a CSV file as they are written, without a guess, such as private labels beside public
         features.
@@ -64,11 +65,10 @@ def read_table(path: Path, *, what: str, schema: Schema | None = None, as_text: 
     table = checked(table, what)
     if schema is None:
         return table
-    schema.checked_against(table, what)
-    asides = [name for name in schema.asides if name in table.column_names]
+    schema.check_names(table.column_names, what, with_asides=True)
     columns = dict(zip(table.column_names, table.columns, strict=True))
     del table  # from here on each column is held once
-    beside = {name: whole(columns.pop(name)) for name in asides}
+    beside = {name: whole(columns.pop(name)) for name in schema.asides}
     read = conformed_table(columns, schema, what)
     for name, cells in beside.items():
         read = read.append_column(name, cells)
@@ -82,7 +82,7 @@ def _read_parquet(path: Path, what: str, schema: Schema | None) -> pa.Table:
     _refuse_twins(found, what)
     if schema is None:
         return pa.parquet.read_table(path, columns=found, partitioning=None)
-    schema.check_names(found, what)
+    schema.check_names(found, what, with_asides=True)
     short = [one.name for one in schema.columns if one.kind == "category" and is_text(stored.field(one.name).type)]
     return pa.parquet.read_table(path, columns=found, partitioning=None, read_dictionary=short)
 
@@ -100,7 +100,7 @@ def _read_csv(path: Path, what: str, schema: Schema | None, as_text: tuple[str, 
     header, skip = _header(path, what)
     if schema is None:
         return _guessed_csv(path, header, skip, dict.fromkeys(as_text, pa.string()))
-    schema.check_names(header, what)
+    schema.check_names(header, what, with_asides=True)
     images = [one.name for one in schema.columns if one.kind == "image"]
     if images:
         raise InvalidData(f"Column {images[0]!r} is an image, which .csv cannot hold; give the {what} as .parquet.")

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mapl.data.rows import Rows, n_rows, take
 from mapl.estimators.face import Given, PrivateEstimator
 from mapl.estimators.given import names_of
+from mapl.estimators.wording import in_python_words
 from mapl.pipeline.inputs import split_label_private
 from mapl.pipeline.label import Effort, Workplace, label, shards
 from mapl.students.strategies import strategy_of
@@ -152,6 +153,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         self.ledger = ledger
         self.seed = seed
 
+    @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, release labels for public ones, train the student on these.
 
@@ -181,6 +183,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         self.student_ = self._student(given, given.public, labelled.labels)
         return self
 
+    @in_python_words()
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted class of every row. Free: it follows from what was released."""
         check_is_fitted(self, "student_")
@@ -188,6 +191,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         return np.asarray(self.classes_[codes])
 
     @available_if(_tells_probabilities)  # type: ignore[untyped-decorator]
+    @in_python_words()
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return a probability for every row and class, where the student has them. Free."""
         check_is_fitted(self, "student_")

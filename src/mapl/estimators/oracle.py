@@ -14,6 +14,7 @@ from mapl.data.rows import Rows, block_of, digests, take
 from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter
 from mapl.estimators.face import PrivateEstimator, refuse_other_kind
 from mapl.estimators.stand_in import StandIn
+from mapl.estimators.wording import in_python_words
 from mapl.pipeline.label import shards
 from mapl.release import Released, Statement, statement_of
 from mapl.release.loop import begin_stage, step
@@ -104,6 +105,7 @@ class PrivateOracle(PrivateEstimator):
         self.ledger = ledger
         self.seed = seed
 
+    @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
         """Train a teacher on every shard. Nothing is spent yet.
 
@@ -135,6 +137,7 @@ class PrivateOracle(PrivateEstimator):
         self.classes_, self.plan_ = given.classes, plan.plan
         return self
 
+    @in_python_words()
     def answer(self, X: Any) -> NDArray[Any]:
         """Return a class for every row, None where there is no answer. Spends, except for rows asked before.
 

@@ -47,6 +47,11 @@ class RunFolder:
         return self.private / "ledger.sqlite"
 
     @property
+    def scratch(self) -> Path:
+        """Temporary files of teachers, shards among them; it is there while a process is at work."""
+        return self.private / "scratch"
+
+    @property
     def _request(self) -> Path:
         """Written last when a run begins: without it there is no run yet."""
         return self.private / "request.json"
@@ -107,11 +112,12 @@ class RunFolder:
                 write_once(self._request, wanted.encode(), mode=0o600)
             if self._request.read_text(encoding="utf-8") != wanted or ShardKey.read(self.key) != key:
                 raise PlanMismatch(
-                    f"{self.path} holds an unfinished run with other settings, other tables or of another version "
-                    "of mapl. Give the same command to go on with it, or choose another --out for a new run, which "
-                    "spends anew."
+                    f"{self.path} holds an unfinished run with other settings, another learner, other tables or of "
+                    "another version of mapl. Give the same command to go on with it, or choose another --out for "
+                    "a new run, which spends anew."
                 )
-            yield
+            with _made_anew(self.scratch):
+                yield
 
     def finish(self) -> None:
         """Note that everything public has been written."""
@@ -134,6 +140,17 @@ class RunFolder:
         own = (self.private, self.public, self._lock, self.key)
         found = iter(()) if self._request.is_file() else self.path.rglob("*")
         return any(one not in own and not one.name.startswith(UNFINISHED) for one in found)
+
+
+@contextmanager
+def _made_anew(folder: Path) -> Iterator[None]:
+    """Lend an empty folder that only its owner may enter; what a killed process left in it is removed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

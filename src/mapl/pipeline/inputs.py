@@ -6,11 +6,13 @@ import hashlib
 import hmac
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mapl.data.classes import Classes
 from mapl.data.conform import conformed
+from mapl.data.identities import Identities
 from mapl.data.rows import Rows, column, digests, n_rows, names, take
 from mapl.data.schema import Schema, classes_of, draft
 from mapl.data.shards import ShardKey, unit_bytes
@@ -34,10 +36,14 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class PublicRows:
-    """Public rows without their labels; where they bring labels along, these only serve to tell accuracies."""
+    """Public rows without their labels; where they bring labels along, these only serve to tell accuracies.
+
+    ``keys`` is a column to tell the rows apart by, where one was asked for.
+    """
 
     rows: Rows
     truth: Labels | None
+    keys: Any = None
 
 
 def declared(
@@ -68,9 +74,19 @@ def public_rows(table: Rows, given: Declared, what: str = "public rows") -> Publ
     return PublicRows(conformed(table, given.schema, what), truth)
 
 
-def labelled_rows(path: Path, schema: Schema, classes: Classes, *, label: str | None, what: str) -> PublicRows:
-    """Read rows to predict, and the truth where the file has the label column; it may have other columns too."""
-    table = read_table(path, what=what)
+def labelled_rows(
+    path: Path, schema: Schema, classes: Classes, *, label: str | None, what: str, key: str | None = None
+) -> PublicRows:
+    """Read rows to predict, and the truth where the file has the label column; it may have other columns too.
+
+    Parameters
+    ----------
+    key
+        A column to bring along as it is written, so that 007 does not become 7.
+    """
+    table = read_table(path, what=what, as_text=() if key is None else (key,))
+    if key is not None and key not in table.column_names:
+        raise InvalidParameter(f"{path} has no column {key!r}; name one of its columns as the key.")
     truth = None
     if label is not None and label in table.column_names:
         truth = label_codes(column(table, label), classes, name=label, what=what)
@@ -81,7 +97,8 @@ def labelled_rows(path: Path, schema: Schema, classes: Classes, *, label: str | 
             + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
             + f" that the student needs; it learns from {', '.join(schema.names[:20])}."
         )
-    return PublicRows(conformed(table.select(list(schema.names)), schema, what), truth)
+    rows = conformed(table.select(list(schema.names)), schema, what)
+    return PublicRows(rows, truth, None if key is None else column(table, key))
 
 
 def test_rows(path: Path, schema: Schema, classes: Classes, *, label: str) -> PublicRows:
@@ -109,17 +126,18 @@ def split_label_private(
     if table.unit_ids is not None:
         ids = unit_bytes(table.unit_ids)
     else:
-        ids = [one for block in digests(table.rows, None) for one in block]
-    drawn = {one: hmac.digest(key.secret, b"mapl questions" + one, "sha256") for one in ids}
-    if len(drawn) < 2:
+        ids = Identities.gathered(digests(table.rows, None))
+    hashes = (hmac.digest(key.secret, b"mapl questions" + one, "sha256") for one in ids)
+    drawn = np.fromiter(hashes, dtype="S32", count=len(ids))
+    units = np.unique(drawn)
+    if len(units) < 2:
         raise InvalidData(
             "The table has too few rows to be split into teachers' rows and questions; give more rows, or public "
             "rows of their own with --public."
         )
     # The lowest hashes are asked about: features are public here, so the number may be exact, as few rows need it.
-    n_asked = min(max(round(share * len(drawn)), 1), len(drawn) - 1)
-    highest = sorted(drawn.values())[n_asked - 1]
-    asked = np.array([drawn[one] <= highest for one in ids])
+    n_asked = min(max(round(share * len(units)), 1), len(units) - 1)
+    asked = drawn <= units[n_asked - 1]
     teaching, questions = np.flatnonzero(~asked), np.flatnonzero(asked)
     unit_ids = None if table.unit_ids is None else table.unit_ids.take(teaching)
     return PrivateTable(take(table.rows, teaching), table.labels[teaching], unit_ids), take(table.rows, questions)
@@ -134,5 +152,5 @@ def fingerprint(path: Path) -> str:
 def n_units(table: PrivateTable) -> int:
     """Return the number of units of a table whose rows or ids are public."""
     if table.unit_ids is not None:
-        return len(set(unit_bytes(table.unit_ids)))
+        return unit_bytes(table.unit_ids).n_units
     return n_rows(table.rows)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mapl.data.identities import Identities
 from mapl.data.rows import Rows, digests, n_rows, take
 from mapl.data.shards import Sharded, ShardKey, Shards, split, unit_bytes
 from mapl.data.table import PrivateTable
@@ -17,6 +18,7 @@ from mapl.mechanisms import AnyMechanism
 from mapl.noise import Coins
 from mapl.pipeline.request import Adjacency, Planned, chosen_by
 from mapl.release import Ledger, Limits, Released, Statement, aggregate, statement_of
+from mapl.release.cell_counts import CellCounts
 from mapl.release.error_estimate import estimate_error
 from mapl.release.promise import promise_of
 from mapl.release.statement import StageSpend
@@ -32,10 +34,14 @@ ORDER_SEED = 1803
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Where a run keeps what must outlive it: its record of spending, and the votes counted so far."""
+    """Where a run keeps what must outlive it: its record of spending, and the votes counted so far.
+
+    Temporary files of teachers, which may hold shards, go to `scratch` where there is such a folder.
+    """
 
     ledger: Ledger
     ballot: Path | None = None
+    scratch: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class Labelled:
     released: Released
     asked: NDArray[np.int64]
     n_questions: int
-    mechanism: AnyMechanism
+    mechanism: AnyMechanism | CellCounts
     why: str
     statement: Statement
     error_rate: float | None = None
@@ -129,6 +135,7 @@ def label(
         on_progress=effort.on_progress,
         checkpoint=place.ballot,
         held_out=aside,
+        scratch=place.scratch,
     )
     choice, rate = planned.choice, None
     earlier: tuple[StageSpend, ...] = ()
@@ -157,7 +164,7 @@ def order(n_questions: int) -> NDArray[np.int64]:
     return np.random.default_rng(ORDER_SEED).permutation(n_questions).astype(np.int64)
 
 
-def identities(table: PrivateTable, adjacency: Adjacency) -> list[bytes]:
+def identities(table: PrivateTable, adjacency: Adjacency) -> Identities:
     """Return the identity of every row's privacy unit: its id, or its own content where there is no id.
 
     Where only labels are private they play no part in it: a changed label must not move a row to another shard.
@@ -165,13 +172,13 @@ def identities(table: PrivateTable, adjacency: Adjacency) -> list[bytes]:
     if table.unit_ids is not None:
         return unit_bytes(table.unit_ids)
     labels = None if adjacency == "labels" else table.labels
-    return [one for block in digests(table.rows, labels) for one in block]
+    return Identities.gathered(digests(table.rows, labels))
 
 
 def shards(table: PrivateTable, key: ShardKey, n_teachers: int, adjacency: Adjacency) -> Sharded:
     """Assign every row to its teacher, and check on identities that no unit has two."""
     ids = identities(table, adjacency)
-    if n_teachers > len(set(ids)):
+    if n_teachers > ids.n_units:
         raise InvalidParameter(
             f"There are {n_teachers} teachers and fewer privacy units than that in the private table; most "
             "teachers would have nothing to learn from. Ask for fewer with --teachers. Nothing was spent."

@@ -15,6 +15,8 @@ from mapl.data.classes import Classes
 from mapl.data.rows import Rows, column
 from mapl.data.schema import Schema
 from mapl.errors import InvalidData, InvalidParameter
+from mapl.pipeline.cells import Counted
+from mapl.pipeline.cells_file import cells_table
 from mapl.pipeline.folder import RunFolder
 from mapl.pipeline.label import Labelled
 from mapl.planning.plan import Plan, plain
@@ -33,6 +35,7 @@ PLAN, STATEMENT, LABELS, LEDGER, SCHEMA, SETTINGS, CARD = (
     "settings.json",
     "card.md",
 )
+CELLS = "cells.parquet"
 COLUMNS = ("question", "label", "status")
 """The columns of the labels file; public groups stand beside them."""
 
@@ -124,6 +127,13 @@ def publish_labels(
         (LABELS, sink.getvalue().to_pybytes()),
     ):
         _publish(folder.public / name, content)
+
+
+def publish_cells(folder: RunFolder, counted: Counted, classes: Classes, questions: Rows) -> None:
+    """Write the noisy counts of every round, and where the cells lie on a map of the public rows."""
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_table(cells_table(counted, classes, questions), sink)
+    _publish(folder.public / CELLS, sink.getvalue().to_pybytes())
 
 
 def publish_student(folder: RunFolder, train: Callable[[], Student], statement: str) -> Student:

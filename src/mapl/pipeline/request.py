@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mapl.data.cells import Kind
 from mapl.data.classes import Classes
-from mapl.errors import InvalidParameter
+from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms import Task, entry
 from mapl.planning import Agreement, Choice, choose
 from mapl.planning.agreement import agreement_from
@@ -16,6 +17,7 @@ from mapl.planning.plan import Plan, Stage
 from mapl.planning.teachers_rule import teachers_for
 from mapl.release.error_estimate import ErrorEstimate, hard_questions
 from mapl.release.loop import admit, refuse_senseless
+from mapl.release.promise import promise_of
 from mapl.types import Budget, positive_integer
 
 Adjacency = Literal["add-remove", "replace-one", "labels"]
@@ -25,6 +27,8 @@ RECORD = "record"
 """The unit of a table without a unit column: every record by itself."""
 
 MOST_ERROR_SHARE = 0.9
+MOST_ROUNDS = 2
+METHODS = ("auto", "teachers", "cells")
 EXTREME_RATES = (0.0, 1.0)
 
 
@@ -45,25 +49,58 @@ class Request:
     unit: str | None = None
     error_share: float = 0.0
     spectral: bool = False
+    method: Literal["auto", "teachers", "cells"] = "teachers"
+    n_cells: int | None = None
+    partition: Kind = "points"
+    rounds: int = 1
 
     def __post_init__(self) -> None:
         refuse_senseless(self.mechanism, self.budget)
         if self.mechanism != "auto":
             entry(self.mechanism)
-        given = {"teachers": self.n_teachers, "rows": self.n_rows, "queries": self.n_queries}
+        given = {
+            "teachers": self.n_teachers,
+            "rows": self.n_rows,
+            "queries": self.n_queries,
+            "cells": self.n_cells,
+            "rounds": self.rounds,
+        }
         positive_integer(**{name: value for name, value in given.items() if value is not None})
+        if self.method not in METHODS:
+            raise InvalidParameter(f"The method is {self.method!r}; choose one of {', '.join(METHODS)}.")
+        if self.method == "cells" and self.wants_teachers is not None:
+            raise InvalidParameter(
+                f"Cells have no teachers, and {self.wants_teachers} was asked for; leave it away, or take "
+                "--method teachers."
+            )
+        if self.rounds > MOST_ROUNDS:
+            raise InvalidParameter(f"There are {self.rounds} rounds; cells are counted once or twice.")
         if self.adjacency not in ADJACENCIES:
             raise InvalidParameter(f"The adjacency is {self.adjacency!r}; choose one of {', '.join(ADJACENCIES)}.")
         if self.adjacency == "replace-one" and self.unit is None:
             raise InvalidParameter(
                 "Replace-one compares tables in which one unit's records change under the same public id, so it "
-                "needs a column of ids: name it with --unit, or take the add-remove adjacency."
+                "needs a column of ids: give it with --unit, or take the add-remove adjacency."
             )
         if not 0 <= self.error_share <= MOST_ERROR_SHARE:
             raise InvalidParameter(
                 f"The share of the budget for the error estimate is {self.error_share:g}; it must lie between 0 "
                 f"(no estimate) and {MOST_ERROR_SHARE:g}."
             )
+
+    @property
+    def wants_teachers(self) -> str | None:
+        """What was asked for that only teachers have, if anything."""
+        asked = {
+            "a number of teachers": self.n_teachers is not None,
+            "a mechanism": self.mechanism != "auto",
+            "a limit on abstentions": bool(self.settings),
+            "a number of queries": self.n_queries is not None,
+            "an agreement": self.agreement is not None,
+            "an estimate of the teachers' error": self.error_share > 0,
+            "leave to abstain": self.may_abstain,
+        }
+        return next((what for what, is_so in asked.items() if is_so), None)
 
     @property
     def unit_name(self) -> str:
@@ -139,14 +176,19 @@ def calibrated(
     request: Request, task: Task, agreement: Agreement, settings: Mapping[str, Any] | None = None
 ) -> tuple[Choice, str | None]:
     """Choose and calibrate the mechanism for an expected agreement, and admit it against the budget."""
-    choice = choose(
-        request.mechanism,
-        task,
-        agreement=agreement,
-        must_answer=request.mechanism == "auto" and not request.may_abstain,
-        settings=dict(request.settings if settings is None else settings),
-    )
-    return choice, admit(choice.mechanism, task)
+    promise = promise_of(request.adjacency, request.unit)
+    try:
+        choice = choose(
+            request.mechanism,
+            task,
+            agreement=agreement,
+            must_answer=request.mechanism == "auto" and not request.may_abstain,
+            settings=dict(request.settings if settings is None else settings),
+        )
+    except CannotCalibrate as refusal:
+        # Mechanisms know a budget and no tables; whoever reads its epsilon has to know both.
+        raise CannotCalibrate(f"{refusal} ({promise.terms})") from None
+    return choice, admit(choice.mechanism, task, promise=promise)
 
 
 def chosen_by(rate: float, request: Request, task: Task) -> Choice:

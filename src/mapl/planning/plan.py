@@ -84,7 +84,9 @@ class Plan:
     why: str
 
     def __post_init__(self) -> None:
-        positive_integer(n_teachers=self.n_teachers, n_queries=self.n_queries)
+        positive_integer(n_queries=self.n_queries)
+        if self.n_teachers:  # a run that counts in cells has none
+            positive_integer(n_teachers=self.n_teachers)
         if len(set(self.classes)) < len(self.classes) or len(self.classes) < 2:
             raise InvalidParameter("A plan needs at least two classes with different names; declare each one once.")
         names = [stage.name for stage in self.stages]
@@ -95,7 +97,8 @@ class Plan:
         if epsilon > self.budget.epsilon * (1 + ROUNDING) or delta > self.budget.delta * (1 + ROUNDING):
             raise GuaranteeBroken(
                 f"The stages of the plan add up to epsilon {epsilon:.6g} and delta {delta:.6g}; allowed are "
-                f"{self.budget.epsilon:g} and {self.budget.delta:g}. Give the stages smaller shares."
+                f"{self.budget.epsilon:g} and {self.budget.delta:g} (adjacency: {self.adjacency}; unit: "
+                f"{self.unit}). Give the stages smaller shares."
             )
 
     def stage(self, name: str) -> Stage:

@@ -39,7 +39,9 @@ def teachers_for(n_units: int | None, budget: Budget, *, spectral: bool = False)
     250
     """
     if n_units is None:
-        return DEFAULT_TEACHERS, "by default; declare about how many units there are (--rows) for a better number"
+        return DEFAULT_TEACHERS, (
+            "by default; declare about how many units there are (--rows, in Python n_rows) for a better number"
+        )
     positive_integer(rows=n_units)
     low, high = EPSILON_FACTORS
     factor = min(max(budget.epsilon**EXPONENT, low), high)

@@ -31,7 +31,12 @@ class Limit:
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], n_questions: int) -> Self:
-        """Read a mechanism's limits off its parameters; without any, the number of questions is the limit."""
+        """Read a mechanism's limits off its parameters; without any, the number of questions is the limit.
+
+        A mechanism that answers no questions but publishes a table says how many entries that has.
+        """
+        if "entries" in parameters:
+            return cls(int(parameters["entries"]), 0)
         answers = [int(parameters[name]) for name in ENDS_ANSWERS if name in parameters]
         abstentions = [int(parameters[name]) for name in ENDS_ABSTENTIONS if name in parameters]
         return cls(min([n_questions, *answers]), min([n_questions, *abstentions[:1]]))

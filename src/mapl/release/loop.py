@@ -14,7 +14,8 @@ from mapl.noise import Coins
 from mapl.release.chain import ANSWERS, HALTED, START, Answers, Entry
 from mapl.release.ledger import Ledger, MemoryLedger, Progress, begin
 from mapl.release.limits import Limit, Limits
-from mapl.types import ABSTAIN, ADJACENCY, UNIT, Budget, Flags, Labels, Outcome, State, Tallies, positive_integer
+from mapl.release.promise import TEACHER_PROMISE, Promise
+from mapl.types import ABSTAIN, Budget, Flags, Labels, Outcome, State, Tallies, positive_integer
 
 BLOCK_ROWS = 1 << 14
 """Questions per block: few enough to stay in the processor's cache."""
@@ -170,13 +171,18 @@ def _priced_for(mechanism: AnyMechanism, n_classes: int) -> None:
         )
 
 
-def admit(mechanism: AnyMechanism, task: Task) -> str | None:
+def admit(mechanism: AnyMechanism, task: Task, *, promise: Promise = TEACHER_PROMISE) -> str | None:
     """Let a mechanism run only within its budget and only if it can answer anything; return a warning, if any.
 
     Everything here is computed from public facts: budget, numbers of teachers, classes and questions.
+
+    Parameters
+    ----------
+    promise
+        Whose adjacency and unit a refusal names beside its epsilon.
     """
-    within_budget(mechanism, task.budget)
-    return useless(mechanism, task)
+    within_budget(mechanism, task.budget, promise=promise)
+    return useless(mechanism, task, promise=promise)
 
 
 def refuse_senseless(name: str, budget: Budget) -> None:
@@ -197,19 +203,19 @@ def refuse_senseless(name: str, budget: Budget) -> None:
         raise InvalidParameter(f"delta is {budget.delta:g}; it must be 0 or at least {LEAST_DELTA:g}.")
 
 
-def within_budget(mechanism: AnyMechanism, budget: Budget) -> None:
+def within_budget(mechanism: AnyMechanism, budget: Budget, *, promise: Promise = TEACHER_PROMISE) -> None:
     """Refuse a mechanism whose whole run would cost more than the budget."""
     refuse_senseless(mechanism.name, budget)
     claimed = mechanism.epsilon(None, budget.delta)
     if not claimed <= budget.epsilon:
         raise GuaranteeBroken(
             f"A whole run of {mechanism.name} with these settings costs epsilon {claimed:.6g}; allowed is "
-            f"{budget.epsilon:g} (both at delta {budget.delta:g}; adjacency: {ADJACENCY}; unit: {UNIT}). "
-            "Nothing was released. Raise --epsilon, ask fewer --queries, or choose more noise or fewer abstentions."
+            f"{budget.epsilon:g} (both at delta {budget.delta:g}; {promise.terms}). Nothing was released. Raise "
+            "--epsilon, ask fewer questions (--queries), or choose more noise or fewer abstentions."
         )
 
 
-def useless(mechanism: AnyMechanism, task: Task) -> str | None:
+def useless(mechanism: AnyMechanism, task: Task, *, promise: Promise = TEACHER_PROMISE) -> str | None:
     """Refuse a run that could not even answer unanimous votes; only warn for mechanisms kept for comparison."""
     kind = entry(mechanism.name).kind
     chance = mechanism.chance_if_unanimous(task.n_teachers, task.n_classes)
@@ -220,7 +226,7 @@ def useless(mechanism: AnyMechanism, task: Task) -> str | None:
     message = (
         f"Even a unanimous vote of {task.n_teachers} teachers would be answered rightly by {mechanism.name} with "
         f"a probability of only {chance:.2g}, at epsilon {task.budget.epsilon:g} and delta {task.budget.delta:g} "
-        f"(adjacency: {ADJACENCY}; unit: {UNIT}).{needed}"
+        f"({promise.terms}).{needed}"
     )
     if kind == "paper":
         return message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mapl.errors import InvalidParameter
@@ -22,6 +22,11 @@ class Promise:
     unit: str
     assumptions: tuple[str, ...]
     words: str
+
+    @property
+    def terms(self) -> str:
+        """What every printed epsilon names besides its delta."""
+        return f"adjacency: {self.adjacency}; unit: {self.unit}"
 
 
 ADD_UP = (
@@ -67,6 +72,46 @@ FOR_THE_USER = (
     "For you to see to: every other release about the same people, from this table or another, spends again: the "
     "guaranteed epsilons and the deltas of all releases add up.",
 )
+
+
+CHECKED_CELLS = (
+    "Checked by mapl: the cells were fixed by public rows, or by what the run had released before, and no private "
+    "row had a part in them; a row's cell depends on that row alone.",
+    "Checked by mapl: the noisy counts of all cells were released, empty ones too, and nothing else about them.",
+    "Checked by mapl: number of cells, noise and limits were fixed in the plan, and the spend was on disk before "
+    "the counts left the run.",
+)
+
+FOR_THE_USER_OF_CELLS = tuple(words for words in FOR_THE_USER if "the learner learns from" not in words)
+
+
+def cells_promise(adjacency: Adjacency, unit: str | None) -> Promise:
+    """Return the promise of a run that counts in cells: the same words, on other assumptions."""
+    counted = (
+        "every record was counted once"
+        if unit is None
+        else f"of every {unit} one record was counted, drawn by a keyed hash of its own id and content"
+    )
+    public = {
+        "add-remove": (),
+        "replace-one": (
+            f"For you to see to: the values of {unit}, that is who is in the table, may be known to anybody.",
+        ),
+        "labels": (
+            "For you to see to: every feature of every row may be known to anybody, and no feature was made "
+            "from labels.",
+        ),
+    }
+    return replace(
+        promise_of(adjacency, unit),
+        assumptions=(
+            f"Checked by mapl: {counted}, in one cell.",
+            *CHECKED_CELLS,
+            *public[adjacency],
+            _one_person(unit),
+            *FOR_THE_USER_OF_CELLS,
+        ),
+    )
 
 
 def promise_of(adjacency: Adjacency, unit: str | None) -> Promise:

@@ -18,7 +18,7 @@ from mapl.release.promise import TEACHER_PROMISE, Promise
 
 __all__ = ["NOT_PRIVATE", "TEACHER_PROMISE", "Promise", "StageSpend", "Statement", "statement_of", "to_json"]
 
-SCHEMA = 2
+SCHEMA = 3
 LIMITS = ("max_abstentions", "max_answers", "max_queries", "n_queries")
 """Parameters that end a run."""
 
@@ -53,6 +53,7 @@ class Statement:
     adjacency: str
     unit: str
     teachers: int
+    cells: int | None
     classes: int
     queries: int
     planned_queries: int
@@ -118,6 +119,7 @@ def statement_of(
         adjacency=promise.adjacency,
         unit=promise.unit,
         teachers=task.n_teachers,
+        cells=None,
         classes=task.n_classes,
         queries=released.n_questions,
         planned_queries=task.n_queries,
@@ -132,10 +134,12 @@ def statement_of(
             "limits": {name: parameters[name] for name in LIMITS if name in parameters},
         },
         required_distance_99=distance_needed(mechanism, task),
-        noise=_noise(coins, guaranteed),
+        noise=noise_of(coins, guaranteed),
         private=private,
         assumptions=promise.assumptions,
-        in_plain_words=_in_plain_words(promise, stages, delta, guaranteed, epsilon) if private else _warning(coins),
+        in_plain_words=in_plain_words(VOTE, promise, stages, delta, guaranteed, epsilon)
+        if private
+        else not_private(coins),
         stages=stages,
         plan_digest=plan_digest,
         ledger_head=ledger_head,
@@ -158,7 +162,8 @@ def to_json(value: dict[str, Any], *, indent: int | None = None) -> str:
     return json.dumps(plain(value), indent=indent, allow_nan=False, ensure_ascii=False)
 
 
-def _noise(coins: Coins, guaranteed: float) -> str:
+def noise_of(coins: Coins, guaranteed: float) -> str:
+    """Say where the random numbers came from."""
     if not coins.private:
         return f"{NOT_PRIVATE}: seeded coins"
     if math.isinf(guaranteed):
@@ -166,19 +171,26 @@ def _noise(coins: Coins, guaranteed: float) -> str:
     return "exact integers from the operating system's generator"
 
 
-def _warning(coins: Coins) -> str:
+def not_private(coins: Coins) -> str:
+    """Say that nothing is promised, and why."""
     why = "the plurality was released without noise" if coins.private else "the coins came from a known seed"
     return f"{NOT_PRIVATE}: {why}, so no privacy is promised. Use this result for tests only and do not publish it."
 
 
-def _in_plain_words(
-    promise: Promise, stages: tuple[StageSpend, ...], delta: float, guaranteed: float, epsilon: float
+VOTE = (
+    "The labels were decided by a vote of models (teachers), each trained on its own part of the private data, and "
+    "by random coins."
+)
+
+
+def in_plain_words(
+    how: str, promise: Promise, stages: tuple[StageSpend, ...], delta: float, guaranteed: float, epsilon: float
 ) -> str:
+    """Put a promise into words that need no mathematics; `how` says how the labels came about."""
     names = ", ".join(spend.name for spend in stages[:-1])
     before = f", together with what the run released before them ({names})" if names else ""
     return (
-        "The labels were decided by a vote of models (teachers), each trained on its own part of the private data, "
-        "and by random coins. Whatever anybody concludes from the released labels, they would have concluded with "
+        f"{how} Whatever anybody concludes from the released labels, they would have concluded with "
         f"nearly the same probability had {promise.words}: the probability of any outcome changes by a factor of "
         f"at most {math.exp(min(guaranteed, 700)):.3g} (e to the epsilon, epsilon {guaranteed:.4g}), plus at most "
         f"delta, {delta:g}. This limit was fixed before the first question and holds for all released labels and "

@@ -153,7 +153,7 @@ def _chosen(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learning
 
     known = lesson.part(np.flatnonzero(lesson.answered))
     n_labels = len(known.codes)
-    encoders = _encoders(encoder, schema, n_labels)
+    encoders = encoders_of(encoder, schema, n_labels)
     encoded = {bins: encoder.transform(known.rows) for bins, encoder in encoders.items()}
     suited = [one for one in CANDIDATES if one.suits(encoded[one.bins], len(lesson.classes))]
     best = suited[0]
@@ -169,7 +169,7 @@ def _chosen(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learning
     return Learning(f"{AUTO}: {best.name}", Pipeline([("encode", encoders[best.bins]), ("model", model)]))
 
 
-def _encoders(encoder: Encoder | None, schema: Schema, n_labels: int) -> dict[bool, Encoder]:
+def encoders_of(encoder: Encoder | None, schema: Schema, n_labels: int) -> dict[bool, Encoder]:
     """Return the encoders with and without bins; a table of many numbers goes without."""
     from mapl.data.encoding import with_bins
 

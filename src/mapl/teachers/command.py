@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from mapl.data.classes import Classes
 from mapl.data.rows import Rows, column, n_rows, names
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.teachers.isolation import die_with_parent
+from mapl.teachers.lifeline import die_with_parent
 from mapl.teachers.spelling import codes_of
 from mapl.types import Labels, finite_positive
 
@@ -123,7 +124,7 @@ class CommandTeacher:
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "MAPL_SEED": str(self.seed)},
                 timeout=learner.command.time_limit,
-                preexec_fn=die_with_parent,
+                preexec_fn=partial(die_with_parent, os.getpid()),
                 check=False,
             )
             if ended.returncode:

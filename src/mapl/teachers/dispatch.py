@@ -41,14 +41,22 @@ def bench(
     n_classes: int,
     questions: Rows | None = None,
     time_limit: float | None = None,
+    scratch: Path | None = None,
 ) -> Iterator[Job]:
-    """Lay out what workers need besides the shards, once for all teachers, in a folder only its owner may read."""
+    """Lay out what workers need besides the shards, once for all teachers, in a folder only its owner may read.
+
+    Parameters
+    ----------
+    scratch
+        Where to make that folder, in which teachers keep their temporary files too; None for where the system has
+        such files. A process that is killed leaves it behind.
+    """
     if time_limit is not None:
         finite_positive(time_limit=time_limit)
     n_questions = 0 if questions is None else n_rows(questions)
     own_process = bool(getattr(learner, "own_process", False))
-    with tempfile.TemporaryDirectory(prefix="mapl-", ignore_cleanup_errors=True) as folder:
-        job = Job(Path(folder), task, n_classes, n_questions, time_limit, isolated=own_process)
+    with tempfile.TemporaryDirectory(prefix="mapl-", dir=scratch, ignore_cleanup_errors=True) as folder:
+        job = Job(Path(folder).absolute(), task, n_classes, n_questions, time_limit, isolated=own_process)
         sendable = _sendable(learner)
         prepared = None if questions is None else learner.prepare(questions)
         try:
@@ -59,9 +67,10 @@ def bench(
                 joblib.dump(prepared, job.questions)
                 job.sample.write_bytes(pickle.dumps(_sample(questions, n_classes)))
         except OSError as failure:
+            otherwise = ", or set the variable TMPDIR to a folder that has some" if scratch is None else ""
             raise MaplError(
-                f"The questions cannot be written to a temporary folder ({failure.strerror}); free some space, or "
-                "set the variable TMPDIR to a folder that has some."
+                f"The questions cannot be written to a temporary folder in {Path(folder).parent} "
+                f"({failure.strerror}); free some space{otherwise}."
             ) from None
         yield job
 

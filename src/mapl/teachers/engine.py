@@ -42,6 +42,7 @@ def poll(
     on_progress: Progress | None = None,
     checkpoint: Path | None = None,
     held_out: Flags | None = None,
+    scratch: Path | None = None,
 ) -> Ballot:
     """Train every teacher that has not voted yet, ask it all questions, count its votes, and forget it.
 
@@ -64,6 +65,8 @@ def poll(
         Where to save the ballot now and then, and whenever the poll ends, for whatever reason.
     held_out
         Rows that no teacher learns from; each teacher is tested on those of its own shard (`Ballot.own_errors`).
+    scratch
+        A private folder for temporary files, which may hold a shard; None for where the system has such files.
     """
     if ballot is None:
         ballot = Ballot(n_rows(questions), n_classes, sharded.n_teachers)
@@ -78,7 +81,9 @@ def poll(
             "of the run that began the ballot, or begin a new one."
         )
     try:
-        with bench(learner, "vote", n_classes=n_classes, questions=questions, time_limit=time_limit) as job:
+        with bench(
+            learner, "vote", n_classes=n_classes, questions=questions, time_limit=time_limit, scratch=scratch
+        ) as job:
             saved = time.monotonic()
             with closing(replies(job, partial(_parcel, sharded, held_out), ballot.missing(), n_jobs)) as came:
                 for k, reply in came:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
+
+from mapl.teachers.lifeline import die_with_parent
 
 BY_THE_CLOCK = 3
 """How many times the limit a task may take by the clock, waiting included.
@@ -20,7 +21,6 @@ clock one teacher could push another past its limit; a factor leaves room, and s
 PATIENCE = 0.1
 CHUNK = 1 << 20
 LENGTH_BYTES = 8
-PR_SET_PDEATHSIG = 1
 
 
 @contextmanager
@@ -46,10 +46,11 @@ def in_child(task: Callable[[], bytes | None]) -> bytes | None:
     The child leads a process group, which is ended with it, so nothing that the task started survives.
     """
     reading, writing = os.pipe()
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         os.close(reading)
-        _run_and_end(task, writing)
+        _run_and_end(task, writing, parent)
     os.close(writing)
     try:
         with suppress(OSError):  # the child does the same; whoever comes first
@@ -63,18 +64,12 @@ def in_child(task: Callable[[], bytes | None]) -> bytes | None:
             os.waitpid(pid, 0)
 
 
-def die_with_parent() -> None:
-    """Have the operating system end this process when its parent ends, however that comes about (on Linux)."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-def _run_and_end(task: Callable[[], bytes | None], writing: int) -> NoReturn:
+def _run_and_end(task: Callable[[], bytes | None], writing: int, parent: int) -> NoReturn:
     """Run the task, write its answer with its length before it, and end without any ceremony."""
     try:
         with suppress(OSError):
             os.setpgid(0, 0)
-        die_with_parent()
+        die_with_parent(parent)
         answer = task()
         if answer is not None:
             with open(writing, "wb") as pipe:

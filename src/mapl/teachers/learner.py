@@ -100,5 +100,5 @@ def rehearse(
     if words:
         raise InvalidParameter(
             f"The learner {learner.name} failed in a rehearsal on public rows with made-up labels: {words[:1000]}. "
-            "Nothing private was read. Correct the learner or its settings and try again."
+            "Nothing private was read. Correct the learner or its settings, or give it more time, and try again."
         )

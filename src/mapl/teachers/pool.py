@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from importlib import import_module
+from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ SINGLE_THREADED = dict.fromkeys(
 # Sets of text are walked in the order of their hashes, which must not differ from worker to worker.
 SURROUNDINGS = {**SINGLE_THREADED, "PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}
 
-_idle: dict[tuple[int, int], Workers] = {}
+_idle: dict[tuple[int, int, bool], Workers] = {}
 
 
 class Workers:
@@ -48,7 +49,13 @@ class Workers:
             loky = import_module("joblib.externals.loky")
         except ModuleNotFoundError:  # joblib brings loky along, within itself or beside it
             loky = import_module("loky")
-        self._executor = loky.ProcessPoolExecutor(n, timeout=IDLE_SECONDS, initializer=settle, env=SURROUNDINGS)
+        self._executor = loky.ProcessPoolExecutor(
+            n,
+            timeout=IDLE_SECONDS,
+            initializer=settle,
+            initargs=(os.getpid(), _in_main_thread()),
+            env=SURROUNDINGS,
+        )
         self._pending: set[Future[Any]] = set()
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -106,7 +113,7 @@ def workers(n: int, *, fresh: bool = False) -> Iterator[Workers]:
     """
     if not hasattr(os, "fork"):
         raise InvalidParameter("Teachers need a system with fork, such as Linux or macOS; on Windows use WSL.")
-    place = (os.getpid(), n)
+    place = (os.getpid(), n, _in_main_thread())  # they may be ended with the thread that started them
     lent = _alive(None if fresh else _idle.pop(place, None), n)
     try:
         yield lent
@@ -117,6 +124,10 @@ def workers(n: int, *, fresh: bool = False) -> Iterator[Workers]:
         lent.dismiss()
     else:
         _idle[place] = lent
+
+
+def _in_main_thread() -> bool:
+    return current_thread() is main_thread()
 
 
 def _alive(idle: Workers | None, n: int) -> Workers:

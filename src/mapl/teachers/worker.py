@@ -26,6 +26,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mapl.teachers.isolation import in_child, limited
+from mapl.teachers.lifeline import die_with_parent
 from mapl.teachers.spelling import one_per_row
 
 VOTE = np.dtype(np.int32)
@@ -71,10 +72,11 @@ class Job:
         return self.folder / "sample.pickle"
 
 
-def settle() -> None:
-    """Make a new worker silent, single-threaded and expendable."""
+def settle(parent: int, thread_lasts: bool) -> None:
+    """Make a new worker mortal (`die_with_parent`), silent, single-threaded and expendable."""
     import joblib
 
+    die_with_parent(parent, thread_lasts=thread_lasts)
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silence, stream)

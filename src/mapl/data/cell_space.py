@@ -1,0 +1,122 @@
+"""Where a row lies among public rows: a few small whole numbers, by public facts alone.
+
+Which cell a row falls into must depend on that row and on nothing beside it. A matrix product adds in an order that
+depends on how many rows it is given. So here all coordinates are whole numbers, and so small that 24 bits hold
+every sum exactly, in whatever order it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.data.encoder import Encoder
+from mapl.data.projection import Projection
+from mapl.data.public_encoder import PublicEncoder
+from mapl.data.rows import Rows, block_of, is_sparse, n_rows, take
+from mapl.data.schema import Schema
+from mapl.errors import InvalidData, InvalidParameter
+
+Points = NDArray[np.float32]
+"""Whole numbers between -REACH and REACH, in a type that matrix products are fast with."""
+
+REACH = 127
+STEPS = 32
+"""Steps of the grid per unit of length, which is a column's spread, or the difference of two categories."""
+
+MOST_COORDINATES = 340
+"""So many squares and products add up to less than 2^24: 3 x 340 x 127^2 < 2^24."""
+
+N_COMPONENTS = 100
+"""How many directions wider tables, text and images keep."""
+
+MOST_FITTED = 10_000
+ENTRIES_AT_ONCE = 1 << 22
+
+TEXT_REACH = 3.0
+"""How many units a text of usual length lies from the origin."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellSpace:
+    """A map from rows to points on a grid, fitted on public rows where there is anything to fit.
+
+    Parameters
+    ----------
+    encoder
+        From rows to numbers, by the schema, or by public images and categories.
+    axes
+        For text: directions of the public rows, one column each; None elsewhere.
+    projection
+        For other wide rows: principal components of public rows; None elsewhere.
+    """
+
+    encoder: Encoder
+    axes: NDArray[np.float64] | None = None
+    projection: Projection | None = None
+
+    @classmethod
+    def fit(cls, public: Rows, schema: Schema, encoder: Encoder | None = None) -> Self:
+        """Fit on PUBLIC rows.
+
+        Parameters
+        ----------
+        encoder
+            The run's own encoder, where one was fitted on public images already.
+        """
+        kinds = {column.kind for column in schema.columns}
+        if "image" in kinds:
+            if "text" in kinds:
+                raise InvalidParameter(
+                    "The rows have both an image and text, and distances between such rows mean little; keep one "
+                    "of the two columns, or take --method teachers."
+                )
+            fitted = encoder if isinstance(encoder, PublicEncoder) else PublicEncoder.fit_public(public, schema)
+            return cls(fitted.components())
+        plain = Encoder.of(schema)
+        some = public
+        if n_rows(public) > MOST_FITTED:
+            some = take(public, np.sort(np.random.default_rng(0).permutation(n_rows(public))[:MOST_FITTED]))
+        encoded = plain.transform(some)
+        if is_sparse(encoded):
+            return cls(plain, axes=_text_axes(encoded))
+        if encoded.shape[1] > MOST_COORDINATES:
+            return cls(plain, projection=Projection.fit(encoded, dim=N_COMPONENTS))
+        return cls(plain)
+
+    def points(self, rows: Rows) -> Points:
+        """Return where each row lies, a function of that row alone."""
+        encoded = self.encoder.transform(rows)
+        if self.axes is not None:
+            # A sparse product adds up the entries of a row one after the other, whichever rows stand beside it.
+            encoded = np.asarray(encoded @ self.axes)
+        elif self.projection is not None:
+            encoded = self.projection(encoded)
+        if not np.isfinite(encoded).all():
+            raise InvalidData("Some rows hold numbers that are not finite; write missing numbers as empty cells.")
+        return np.asarray(np.rint(np.clip(encoded * STEPS, -REACH, REACH)), np.float32)
+
+    def blocks(self, rows: Rows) -> Iterator[tuple[int, Points]]:
+        """Yield the points of a block of rows and the number of its first row; memory is bounded by a block."""
+        step = max(1, ENTRIES_AT_ONCE // max(1, _width(rows)))
+        for start in range(0, n_rows(rows), step):
+            yield start, self.points(block_of(rows, start, min(start + step, n_rows(rows))))
+
+
+def _width(rows: Rows) -> int:
+    return max(int(rows.shape[1]), N_COMPONENTS)
+
+
+def _text_axes(encoded: Any) -> NDArray[np.float64]:
+    """Return the leading directions of public texts, scaled so that usual texts reach across the grid."""
+    from sklearn.decomposition import TruncatedSVD
+
+    width = max(1, min(N_COMPONENTS, *(size - 1 for size in encoded.shape)))
+    axes = TruncatedSVD(width, random_state=0).fit(encoded).components_.T.astype(np.float64)
+    lengths = np.linalg.norm(encoded @ axes, axis=1)
+    typical = float(np.median(lengths[lengths > 0])) if (lengths > 0).any() else 1.0
+    return np.asarray(axes * (TEXT_REACH / typical))

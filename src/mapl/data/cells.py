@@ -1,0 +1,241 @@
+"""Public partitions of feature space: a private record may influence the one cell that it falls into.
+
+Cells are fixed by public rows, or by what was released before; never by private rows. Then adding or removing one
+unit changes one count of one cell, and all cells together cost what one of them costs. Proof: docs/proofs/cells.md.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.data.cell_space import CellSpace, Points
+from mapl.data.rows import Rows, n_rows
+from mapl.errors import GuaranteeBroken, InvalidParameter
+from mapl.types import Labels, positive_integer
+
+Numbers = NDArray[np.int64]
+
+Kind = Literal["points", "centroids", "leaves"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+SEED = 2021
+"""Of the choice among public rows. It is public, and the same in every run."""
+
+SCORES_AT_ONCE = 1 << 24
+"""Distances that are held at the same time, 64 MB of them."""
+
+MOST_CLUSTERED = 100_000
+MOST_MEASURED = 2_000
+SPARE = 4.0
+"""A row is far if it lies twice as far from all centres as any of the measured public rows."""
+
+
+class Partition(Protocol):
+    """A rule that gives every point of a space one cell."""
+
+    @property
+    def n_cells(self) -> int: ...
+
+    @property
+    def far(self) -> int | None:
+        """The cell of points that are far from everything public, where there is one."""
+
+    def of(self, points: Points) -> Numbers:
+        """Return the cell of each point, a function of that point alone."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nearest:
+    """The cell of a point is the nearest centre, found exactly; of several equally near ones the first.
+
+    Points farther from all centres than `reach` (squared) fall into one more cell, the last, which teaches nothing:
+    its noisy count tells how much of the private table lies where there is nothing public.
+    """
+
+    centres: Points
+    reach: float
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.centres) + 1
+
+    @property
+    def far(self) -> int | None:
+        return len(self.centres)
+
+    def of(self, points: Points) -> Numbers:
+        found = np.empty(len(points), dtype=np.int64)
+        weights = _weights(self.centres)
+        step = max(1, SCORES_AT_ONCE // len(self.centres))
+        for start in range(0, len(points), step):
+            block = points[start : start + step]
+            scores = _with_one(block) @ weights
+            nearest = scores.argmax(axis=1)
+            gaps = (block**2).sum(axis=1) - scores[np.arange(len(block)), nearest]
+            found[start : start + step] = np.where(gaps > self.reach, self.far, nearest)
+        return found
+
+
+def _weights(centres: Points) -> Points:
+    """Return what turns a point into 2 x.c - |c|^2 for every centre, which grows as the distance falls.
+
+    All of these are whole numbers below 2^24, so that no sum is ever rounded.
+    """
+    return np.ascontiguousarray(np.column_stack([2 * centres, -(centres**2).sum(axis=1)]).T, np.float32)
+
+
+def _with_one(points: Points) -> Points:
+    return np.column_stack([points, np.ones(len(points), np.float32)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaves:
+    """The cell of a point is the leaf that it falls into, of a tree that was grown on public rows."""
+
+    tree: Any
+    numbers: Numbers
+
+    @classmethod
+    def grown(cls, points: Points, n_cells: int, targets: NDArray[Any] | None = None) -> Self:
+        """Grow a tree with so many leaves.
+
+        Parameters
+        ----------
+        targets
+            What public rows in a leaf should have in common, such as the scores of a student that was released
+            before; without them, their place: the tree then splits where public rows differ most.
+        """
+        from sklearn.tree import DecisionTreeRegressor
+
+        tree = DecisionTreeRegressor(max_leaf_nodes=max(2, n_cells), random_state=SEED)
+        tree.fit(points, points if targets is None else targets)
+        return cls(tree, np.flatnonzero(tree.tree_.children_left < 0))
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def far(self) -> None:
+        return None
+
+    def of(self, points: Points) -> Numbers:
+        return np.asarray(np.searchsorted(self.numbers, self.tree.apply(points)), np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """A public partition of rows: where rows lie, which cell that is, and which cells the public rows are in."""
+
+    space: CellSpace
+    partition: Partition
+    public: Numbers
+
+    @classmethod
+    def of_public(
+        cls,
+        rows: Rows,
+        space: CellSpace,
+        n_cells: int,
+        *,
+        kind: Kind = "points",
+        targets: NDArray[Any] | None = None,
+    ) -> Self:
+        """Partition by PUBLIC rows; there are fewer cells where rows are alike, and none without a public row.
+
+        Parameters
+        ----------
+        kind
+            points: the nearest of so many public rows; centroids: the nearest mean of a group of public rows;
+            leaves: the leaf of a tree.
+        targets
+            For leaves: what the public rows of a leaf should have in common.
+        """
+        positive_integer(cells=n_cells)
+        if kind not in KINDS:
+            raise InvalidParameter(f"The partition is {kind!r}; choose one of {', '.join(KINDS)}.")
+        if n_cells > n_rows(rows):
+            raise InvalidParameter(
+                f"There are {n_cells} cells and {n_rows(rows)} public rows; every cell needs a public row. Ask for "
+                "fewer with --cells, or give more public rows."
+            )
+        points = np.concatenate([block for _, block in space.blocks(rows)])
+        if kind == "leaves":
+            leaves = Leaves.grown(points, n_cells, targets)
+            return cls(space, leaves, leaves.of(points))
+        centres = _centroids(points, n_cells) if kind == "centroids" else _chosen(points, n_cells)
+        public = Nearest(centres, np.inf).of(points)
+        used = np.unique(public)  # a centre without a public row would have nothing to teach
+        centres = centres[used]
+        nearest = Nearest(centres, _reach(points, centres))
+        return cls(space, nearest, np.searchsorted(used, public).astype(np.int64))
+
+    @property
+    def n_cells(self) -> int:
+        return self.partition.n_cells
+
+    def of(self, rows: Rows, *, n_jobs: int = 2) -> Numbers:
+        """Return the cell of every row; rows are taken in blocks, and memory is bounded by these."""
+        found = np.empty(n_rows(rows), dtype=np.int64)
+
+        def assign(start_and_points: tuple[int, Points]) -> None:
+            start, points = start_and_points
+            found[start : start + len(points)] = self.partition.of(points)
+
+        with ThreadPoolExecutor(max_workers=n_jobs) as pool:
+            waiting: list[Any] = []
+            for block in self.space.blocks(rows):
+                waiting.append(pool.submit(assign, block))
+                if len(waiting) > n_jobs:  # never more blocks in memory than are being worked on
+                    waiting.pop(0).result()
+            for last in waiting:
+                last.result()
+        return found
+
+    def counts(self, rows: Rows, labels: Labels, n_classes: int) -> Numbers:
+        """Return how many rows of each class fall into each cell. PRIVATE: not to be released without noise."""
+        entries = self.of(rows) * n_classes + labels
+        table = np.bincount(entries, minlength=self.n_cells * n_classes).astype(np.int64)
+        if table.size != self.n_cells * n_classes:
+            raise GuaranteeBroken("A row fell into no cell or has no declared class; nothing was released.")
+        return table.reshape(self.n_cells, n_classes)
+
+
+def _reach(points: Points, centres: Points) -> float:
+    """Return how far (squared) rows like the public ones lie from the nearest centre, with room to spare.
+
+    A public row that is a centre itself says nothing about that, so its own centre does not count.
+    """
+    some = points[np.random.default_rng(SEED).permutation(len(points))[:MOST_MEASURED]]
+    gaps = np.empty(len(some))
+    weights, step = _weights(centres), max(1, SCORES_AT_ONCE // len(centres))
+    for start in range(0, len(some), step):
+        block = some[start : start + step]
+        between = (block**2).sum(axis=1)[:, None] - _with_one(block) @ weights
+        gaps[start : start + step] = np.where(between > 0, between, np.inf).min(axis=1)
+    finite = gaps[np.isfinite(gaps)]
+    return float(SPARE * np.max(finite)) if finite.size else np.inf
+
+
+def _chosen(points: Points, n_cells: int) -> Points:
+    """Return so many of the public points, all different."""
+    shuffled = points[np.random.default_rng(SEED).permutation(len(points))]
+    first_of_its_kind = np.sort(np.unique(shuffled, axis=0, return_index=True)[1])
+    return np.asarray(shuffled[first_of_its_kind[:n_cells]])
+
+
+def _centroids(points: Points, n_cells: int) -> Points:
+    """Return the means of so many groups of public points, on the grid."""
+    from sklearn.cluster import MiniBatchKMeans
+
+    some = points[np.random.default_rng(SEED).permutation(len(points))[:MOST_CLUSTERED]]
+    groups = MiniBatchKMeans(
+        n_cells, init="random", n_init=1, batch_size=max(4096, n_cells), max_iter=20, random_state=SEED
+    )
+    means = groups.fit(some).cluster_centers_
+    return np.unique(np.rint(means).astype(np.float32), axis=0)

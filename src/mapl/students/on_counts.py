@@ -1,0 +1,244 @@
+"""A student of noisy counts: every public row is taught what the noisy counts of its cell say.
+
+The counts also judge students for free. How often the private records of a cell have the class that a student
+predicts there is one of its counts, and the noise of counts is symmetric: their sum over cells that the student did
+not learn from is an unbiased estimate of its accuracy on the private records, made of released numbers alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.data.classes import Classes
+from mapl.data.conform import conformed
+from mapl.data.encoder import Encoder
+from mapl.data.public_encoder import PublicEncoder
+from mapl.data.rows import Rows, checked, is_matrix, n_rows, take
+from mapl.data.schema import Schema
+from mapl.errors import InvalidData
+from mapl.students.auto import AUTO, Candidate, encoders_of, learning_of
+from mapl.students.fitting import Learning, fitted, predicted_codes
+from mapl.students.lesson import Lesson
+from mapl.students.student import Student
+from mapl.types import ABSTAIN, Labels
+
+Counts = NDArray[np.int64]
+Numbers = NDArray[np.int64]
+Weights = NDArray[np.float64]
+
+HELD_OUT = 0.2
+"""The share of the cells that candidates are compared on."""
+
+FEWEST_CELLS = 50
+STRATEGY = "counts"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """One release: the cell of every public row, the noisy count of every cell and class, and the price."""
+
+    cells: Numbers
+    counts: Counts
+    epsilon: float
+
+    @property
+    def members(self) -> Numbers:
+        """How many public rows share the cell of each row."""
+        return np.bincount(self.cells, minlength=len(self.counts))[self.cells]
+
+    @property
+    def shares(self) -> Weights:
+        """How much each row speaks for each class.
+
+        A cell's noisy counts above its third largest, or above zero, shared by its public rows: true counts are
+        almost all in one or two classes, and what the third one has tells how high noise alone reaches.
+        """
+        floor = np.zeros(len(self.counts))
+        if self.counts.shape[1] > 2:
+            floor = np.maximum(np.sort(self.counts, axis=1)[:, -3], 0)
+        above = np.maximum(self.counts - floor[:, None], 0.0)
+        return np.asarray(above[self.cells] / self.members[:, None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taught:
+    """Public rows and what the rounds of a run say about them. All public."""
+
+    rows: Rows
+    rounds: tuple[Round, ...]
+
+    @property
+    def shares(self) -> Weights:
+        """How much each row speaks for each class; rounds with less noise count more."""
+        total = sum(one.epsilon**2 for one in self.rounds)
+        parts = [one.shares * (one.epsilon**2 / total) for one in self.rounds]
+        return np.asarray(np.sum(parts, axis=0))
+
+    @property
+    def leads(self) -> tuple[Labels, Weights]:
+        """The leading class of each row, and by how much it leads."""
+        shares = self.shares
+        ranked = np.sort(shares, axis=1)
+        return shares.argmax(axis=1).astype(np.int32), np.asarray(ranked[:, -1] - ranked[:, -2])
+
+    @property
+    def labels(self) -> Labels:
+        """The leading class of each row, ABSTAIN where none leads."""
+        codes, lead = self.leads
+        return np.where(lead > 0, codes, ABSTAIN).astype(np.int32)
+
+    def lesson(self, classes: Classes, where: Numbers, seed: int) -> Lesson:
+        """Return the lesson of some rows: one copy of a row per class that it speaks for, weighted by how much."""
+        shares = self.shares[where]
+        row, code = np.nonzero(shares)
+        if not len(row):
+            raise InvalidData(
+                "No cell has a noisy count above zero, so there is nothing to learn from. Take fewer cells, a "
+                "larger epsilon, or public rows that resemble the private ones more."
+            )
+        weights = shares[row, code]
+        return Lesson(
+            take(self.rows, where[row]), code.astype(np.int32), classes, weights=weights / weights.mean(), seed=seed
+        )
+
+    def accuracy(self, model: Any, classes: Classes, where: Numbers) -> float:
+        """Estimate from noisy counts how often a model is right on the private records of some rows' cells."""
+        last = self.rounds[-1]
+        predicted = predicted_codes(model, take(self.rows, where), classes)
+        own, members = last.counts[last.cells[where]], last.members[where]
+        right = (own[np.arange(len(where)), predicted] / members).sum()
+        return float(right / max(1.0, (own.sum(axis=1) / members).sum()))
+
+
+def _extra_trees(n_labels: int) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return ExtraTreesClassifier(60, min_samples_leaf=2, max_features=0.5, n_jobs=1)
+
+
+def _forest(n_labels: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(100, min_samples_leaf=5, n_jobs=1)
+
+
+def _boosting(n_labels: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(
+        max_iter=200,
+        learning_rate=0.05,
+        max_leaf_nodes=16,
+        l2_regularization=10.0,
+        max_features=0.5,
+        early_stopping=False,
+    )
+
+
+def _logistic(n_labels: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=0.1, max_iter=300, tol=1e-3)
+
+
+CANDIDATES = (
+    Candidate("boosting", _boosting, fewest_labels=300, most_work=1e8, sparse=False),
+    Candidate("extra trees", _extra_trees),
+    Candidate("forest", _forest),
+    Candidate("logistic", _logistic, bins=True, most_work=1e8),
+)
+"""What the default student of a table is chosen from. Released counts judge them, cell by cell."""
+
+
+def train_on_counts(
+    taught: Taught,
+    *,
+    classes: Classes,
+    schema: Schema,
+    learner: Any = None,
+    encoder: Encoder | None = None,
+    seed: int = 0,
+) -> Student:
+    """Train a student on public rows and the noisy counts of their cells.
+
+    Parameters
+    ----------
+    learner
+        A preset's name, an unfitted estimator, or None for what predicts held-out counts best.
+
+    Notes
+    -----
+    Guarantee: none of its own and none needed; this is post-processing of released counts.
+    """
+    rows = conformed(checked(taught.rows, "public rows"), schema, "public rows")
+    taught = replace(taught, rows=rows)
+    lesson = taught.lesson(classes, np.arange(n_rows(rows)), seed)
+    if learner is None or (isinstance(learner, str) and learner == AUTO):
+        learning, lesson = _chosen(taught, lesson, schema, encoder)
+    else:
+        learning = learning_of(learner, lesson, schema, encoder)
+    present = np.unique(lesson.codes)
+    never = [repr(name) for code, name in enumerate(classes.names) if code not in present]
+    return Student(
+        model=fitted(learning, lesson),
+        classes=classes,
+        schema=schema,
+        learner=learning.name,
+        strategy=STRATEGY,
+        n_labels=n_rows(rows),
+        on_matrix=is_matrix(rows),
+        warnings=(f"No noisy count speaks for {', '.join(never)}; the student never predicts it.",)
+        if never
+        else (),
+    )
+
+
+def _chosen(taught: Taught, lesson: Lesson, schema: Schema, encoder: Encoder | None) -> tuple[Learning, Lesson]:
+    """Return the learner that predicts the counts of held-out cells best, and what it learns from."""
+    if isinstance(encoder, PublicEncoder) and encoder.lens:
+        return _on_images(taught, lesson, encoder)
+    learnings = _suited(lesson, schema, None if isinstance(encoder, PublicEncoder) else encoder)
+    last = taught.rounds[-1]
+    if len(learnings) == 1 or len(last.counts) < FEWEST_CELLS:
+        return learnings[0], lesson
+    drawn = np.random.default_rng(lesson.seed).random(len(last.counts)) < HELD_OUT
+    unseen, seen = np.flatnonzero(drawn[last.cells]), np.flatnonzero(~drawn[last.cells])
+    part = taught.lesson(lesson.classes, seen, lesson.seed)
+    best = max(learnings, key=lambda one: taught.accuracy(fitted(one, part), lesson.classes, unseen))
+    return best, lesson
+
+
+def _suited(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> list[Learning]:
+    """Return the candidates that can learn from this many rows of this kind."""
+    from sklearn.pipeline import Pipeline
+
+    encoders = encoders_of(encoder, schema, len(lesson.codes))
+    encoded = {bins: one.transform(lesson.rows) for bins, one in encoders.items()}
+    return [
+        Learning(f"{AUTO}: {one.name}", Pipeline([("encode", encoders[one.bins]), ("model", one.build(0))]))
+        for one in CANDIDATES
+        if one.suits(encoded[one.bins], len(lesson.classes))
+    ]
+
+
+def _on_images(taught: Taught, lesson: Lesson, encoder: PublicEncoder) -> tuple[Learning, Lesson]:
+    """Return the kernel that learns from cleaned labels: each row's leading class, by how far it leads.
+
+    It is compared with nothing: counts are cleaned with the help of all public rows, so none could be held out.
+    """
+    from sklearn.pipeline import Pipeline
+
+    from mapl.students.kernel import KernelStudent
+
+    model = KernelStudent(n_spectral=encoder.n_spectral)
+    learning = Learning(f"{AUTO}: kernel on cleaned counts", Pipeline([("encode", encoder), ("model", model)]))
+    codes, lead = taught.leads
+    where = np.flatnonzero(lead > 0)
+    weights = lead[where] / lead[where].mean()
+    return learning, Lesson(
+        take(taught.rows, where), codes[where], lesson.classes, weights=weights, seed=lesson.seed
+    )
