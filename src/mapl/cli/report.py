@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from mapl.cli.console import out
-from mapl.errors import InvalidParameter
+from mapl.errors import InvalidData, InvalidParameter
 from mapl.release.statement import to_json
 
 if TYPE_CHECKING:
+    from pyarrow import Table
+
     from mapl.pipeline.folder import RunFolder
     from mapl.pipeline.published import Publication
     from mapl.report import Evaluation
@@ -86,11 +88,32 @@ def write_report_of(
         evaluation=evaluation,
         settings=settings,
         ledger=published.ledger,
+        cells=_cells(folder, published),
     )
     if to is None:
         folder.report.unlink(missing_ok=True)  # it is made anew from public files whenever it is asked for
     write_report(folder.report if to is None else to, page)
     return evaluation
+
+
+def _cells(folder: RunFolder, published: Publication) -> Table | None:
+    """Read the noisy counts of a run that counted in cells."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    from mapl.pipeline.published import CELLS
+
+    if published.statement.get("cells") is None:
+        return None
+    try:
+        return pa.parquet.read_table(folder.public / CELLS)
+    except FileNotFoundError:
+        raise InvalidParameter(
+            f"{folder.path} holds no finished run: {CELLS} is missing. Give the folder that mapl learn wrote with "
+            "--out; an unfinished run goes on with the same command."
+        ) from None
+    except pa.ArrowInvalid:
+        raise InvalidData(f"{CELLS} in {folder.public} is damaged; restore the public half of the run.") from None
 
 
 def evaluate(folder: RunFolder, test: Path, published: Publication) -> Evaluation:

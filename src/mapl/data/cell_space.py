@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mapl.data.encoder import Encoder
@@ -49,6 +50,8 @@ class CellSpace:
     ----------
     encoder
         From rows to numbers, by the schema, or by public images and categories.
+    width
+        How many numbers a row becomes on the way, which bounds how many rows are encoded at once.
     axes
         For text: directions of the public rows, one column each; None elsewhere.
     projection
@@ -56,6 +59,7 @@ class CellSpace:
     """
 
     encoder: Encoder
+    width: int
     axes: NDArray[np.float64] | None = None
     projection: Projection | None = None
 
@@ -69,32 +73,30 @@ class CellSpace:
             The run's own encoder, where one was fitted on public images already.
         """
         kinds = {column.kind for column in schema.columns}
-        if "image" in kinds:
-            if "text" in kinds:
-                raise InvalidParameter(
-                    "The rows have both an image and text, and distances between such rows mean little; keep one "
-                    "of the two columns, or take --method teachers."
-                )
-            fitted = encoder if isinstance(encoder, PublicEncoder) else PublicEncoder.fit_public(public, schema)
-            return cls(fitted.components())
-        plain = Encoder.of(schema)
+        own = _components(public, schema, encoder) if "image" in kinds else Encoder.of(schema)
+        width = len(own.get_feature_names_out())
+        if "image" in kinds and width <= MOST_COORDINATES:
+            return cls(own, width)
         some = public
         if n_rows(public) > MOST_FITTED:
             some = take(public, np.sort(np.random.default_rng(0).permutation(n_rows(public))[:MOST_FITTED]))
-        encoded = plain.transform(some)
+        encoded = own.transform(some)
         if is_sparse(encoded):
-            return cls(plain, axes=_text_axes(encoded))
-        if encoded.shape[1] > MOST_COORDINATES:
-            return cls(plain, projection=Projection.fit(encoded, dim=N_COMPONENTS))
-        return cls(plain)
+            return cls(own, N_COMPONENTS, axes=_text_axes(encoded))
+        if width > MOST_COORDINATES:
+            return cls(own, width, projection=Projection.fit(encoded, dim=N_COMPONENTS))
+        return cls(own, width)
 
     def points(self, rows: Rows) -> Points:
         """Return where each row lies, a function of that row alone."""
         encoded = self.encoder.transform(rows)
         if self.axes is not None:
-            # A sparse product adds up the entries of a row one after the other, whichever rows stand beside it.
-            encoded = np.asarray(encoded @ self.axes)
-        elif self.projection is not None:
+            # A sparse product adds up the entries of a row one after the other, whichever rows stand beside it; a
+            # product of dense rows would not.
+            encoded = np.asarray(sp.csr_matrix(encoded) @ self.axes)
+        elif is_sparse(encoded):
+            encoded = encoded.toarray()
+        if self.projection is not None:
             encoded = self.projection(encoded)
         if not np.isfinite(encoded).all():
             raise InvalidData("Some rows hold numbers that are not finite; write missing numbers as empty cells.")
@@ -102,13 +104,20 @@ class CellSpace:
 
     def blocks(self, rows: Rows) -> Iterator[tuple[int, Points]]:
         """Yield the points of a block of rows and the number of its first row; memory is bounded by a block."""
-        step = max(1, ENTRIES_AT_ONCE // max(1, _width(rows)))
+        step = max(1, ENTRIES_AT_ONCE // max(int(rows.shape[1]), self.width, N_COMPONENTS))
         for start in range(0, n_rows(rows), step):
             yield start, self.points(block_of(rows, start, min(start + step, n_rows(rows))))
 
 
-def _width(rows: Rows) -> int:
-    return max(int(rows.shape[1]), N_COMPONENTS)
+def _components(public: Rows, schema: Schema, encoder: Encoder | None) -> Encoder:
+    """Return an encoder for images that gives their principal components, and the columns beside them."""
+    if any(column.kind == "text" for column in schema.columns):
+        raise InvalidParameter(
+            "The rows have both an image and text, and distances between such rows mean little; keep one of the "
+            "two columns, or take --method teachers."
+        )
+    fitted = encoder if isinstance(encoder, PublicEncoder) else PublicEncoder.fit_public(public, schema)
+    return fitted.components()
 
 
 def _text_axes(encoded: Any) -> NDArray[np.float64]:
@@ -116,7 +125,8 @@ def _text_axes(encoded: Any) -> NDArray[np.float64]:
     from sklearn.decomposition import TruncatedSVD
 
     width = max(1, min(N_COMPONENTS, *(size - 1 for size in encoded.shape)))
-    axes = TruncatedSVD(width, random_state=0).fit(encoded).components_.T.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # how much rows vary: alike ones do not, and nobody asks
+        axes = TruncatedSVD(width, random_state=0).fit(encoded).components_.T.astype(np.float64)
     lengths = np.linalg.norm(encoded @ axes, axis=1)
     typical = float(np.median(lengths[lengths > 0])) if (lengths > 0).any() else 1.0
     return np.asarray(axes * (TEXT_REACH / typical))

@@ -6,7 +6,9 @@ unit changes one count of one cell, and all cells together cost what one of them
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import hashlib
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self, get_args
 
@@ -19,6 +21,7 @@ from mapl.errors import GuaranteeBroken, InvalidParameter
 from mapl.types import Labels, positive_integer
 
 Numbers = NDArray[np.int64]
+OnProgress = Callable[[float], None]
 
 Kind = Literal["points", "centroids", "leaves"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -179,31 +182,55 @@ class Cells:
     def n_cells(self) -> int:
         return self.partition.n_cells
 
-    def of(self, rows: Rows, *, n_jobs: int = 2) -> Numbers:
-        """Return the cell of every row; rows are taken in blocks, and memory is bounded by these."""
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the public rows' cells: a run that goes on must find the same ones again."""
+        return hashlib.sha256(self.public.astype("<i8").tobytes()).hexdigest()
+
+    def of(self, rows: Rows, *, n_jobs: int = 2, on_progress: OnProgress | None = None) -> Numbers:
+        """Return the cell of every row; rows are taken in blocks, and memory is bounded by these.
+
+        Parameters
+        ----------
+        on_progress
+            Called with the share of the rows that are done, from 0 to 1; their number is nobody's business.
+        """
         found = np.empty(n_rows(rows), dtype=np.int64)
 
-        def assign(start_and_points: tuple[int, Points]) -> None:
-            start, points = start_and_points
-            found[start : start + len(points)] = self.partition.of(points)
+        def assign(start: int, points: Points) -> int:
+            stop = start + len(points)
+            found[start:stop] = self.partition.of(points)
+            return stop
+
+        def done(stop: int) -> None:
+            if on_progress is not None:
+                on_progress(stop / len(found))
 
         with ThreadPoolExecutor(max_workers=n_jobs) as pool:
-            waiting: list[Any] = []
-            for block in self.space.blocks(rows):
-                waiting.append(pool.submit(assign, block))
+            waiting: list[Future[int]] = []
+            for start, points in self.space.blocks(rows):
+                waiting.append(pool.submit(assign, start, points))
                 if len(waiting) > n_jobs:  # never more blocks in memory than are being worked on
-                    waiting.pop(0).result()
+                    done(waiting.pop(0).result())
             for last in waiting:
-                last.result()
+                done(last.result())
         return found
 
-    def counts(self, rows: Rows, labels: Labels, n_classes: int) -> Numbers:
+    def counts(
+        self, rows: Rows, labels: Labels, n_classes: int, *, on_progress: OnProgress | None = None
+    ) -> Numbers:
         """Return how many rows of each class fall into each cell. PRIVATE: not to be released without noise."""
-        entries = self.of(rows) * n_classes + labels
-        table = np.bincount(entries, minlength=self.n_cells * n_classes).astype(np.int64)
-        if table.size != self.n_cells * n_classes:
-            raise GuaranteeBroken("A row fell into no cell or has no declared class; nothing was released.")
-        return table.reshape(self.n_cells, n_classes)
+        if len(labels) != n_rows(rows) or (len(labels) and not 0 <= labels.min() <= labels.max() < n_classes):
+            # Such a label would be counted in a cell that its row is not in.
+            raise GuaranteeBroken(
+                f"Every row must have one label, and labels must be class numbers from 0 to {n_classes - 1}; some "
+                "are not. Nothing was released. Declare every class, and leave labels alone while they are counted."
+            )
+        cells = self.of(rows, on_progress=on_progress)
+        if len(cells) and not 0 <= cells.min() <= cells.max() < self.n_cells:
+            raise GuaranteeBroken("A row fell into no cell; nothing was released. This is a fault of mapl.")
+        entries = cells * n_classes + labels
+        return np.bincount(entries, minlength=self.n_cells * n_classes).reshape(self.n_cells, n_classes)
 
 
 def _reach(points: Points, centres: Points) -> float:
@@ -235,7 +262,12 @@ def _centroids(points: Points, n_cells: int) -> Points:
 
     some = points[np.random.default_rng(SEED).permutation(len(points))[:MOST_CLUSTERED]]
     groups = MiniBatchKMeans(
-        n_cells, init="random", n_init=1, batch_size=max(4096, n_cells), max_iter=20, random_state=SEED
+        min(n_cells, len(some)),
+        init="random",
+        n_init=1,
+        batch_size=max(4096, n_cells),
+        max_iter=20,
+        random_state=SEED,
     )
     means = groups.fit(some).cluster_centers_
     return np.unique(np.rint(means).astype(np.float32), axis=0)

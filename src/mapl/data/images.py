@@ -64,7 +64,7 @@ class Lens:
 
     @property
     def n_features(self) -> int:
-        return n_coefficients(self._shrunk_side)
+        return n_coefficients(self.shrunk_side)
 
     def features(self, pixels: NDArray[Any]) -> Floats:
         """Return the features of flattened images, each computed from that image alone.
@@ -74,11 +74,23 @@ class Lens:
         pixels
             One image per row; a block of some hundred rows at a time keeps the result small.
         """
-        images = self._scaled(pixels).reshape(-1, self.side, self.side)
-        features = np.empty((len(images), self.n_features), np.float32)
-        for image, row in zip(images, features, strict=True):
-            row[:] = scatter(self._straightened(self._shrunk(image)))
+        features = np.empty((len(pixels), self.n_features), np.float32)
+        for image, row in zip(self.figures(pixels), features, strict=True):
+            row[:] = scatter(image)
         return np.sqrt(np.maximum(features, 0, out=features), out=features)
+
+    def figures(self, pixels: NDArray[Any]) -> Floats:
+        """Return flattened images as squares: scaled to [0, 1], shrunk, and straightened where figures are."""
+        images = self._scaled(pixels).reshape(-1, self.side, self.side)
+        figures = np.empty((len(images), self.shrunk_side, self.shrunk_side), np.float32)
+        for image, figure in zip(images, figures, strict=True):
+            figure[:] = self._straightened(self._shrunk(image))
+        return figures
+
+    @property
+    def on_plain_ground(self) -> bool:
+        """Whether the images show figures on a plain ground, which is then black."""
+        return min(self.ground, 1 - self.ground) <= PLAIN_GROUND
 
     def _scaled(self, pixels: NDArray[Any]) -> Floats:
         spread = self.brightest - self.darkest
@@ -91,19 +103,18 @@ class Lens:
         return -(-self.side // WIDEST)
 
     @property
-    def _shrunk_side(self) -> int:
+    def shrunk_side(self) -> int:
         return -(-self.side // self._shrinking)
 
     def _shrunk(self, image: Floats) -> Floats:
-        factor, side = self._shrinking, self._shrunk_side
+        factor, side = self._shrinking, self.shrunk_side
         if factor == 1:
             return image
         padded = np.pad(image, (0, factor * side - self.side), mode="edge")
         return np.asarray(padded.reshape(side, factor, side, factor).mean(axis=(1, 3)), np.float32)
 
     def _straightened(self, image: Floats) -> Floats:
-        plain = min(self.ground, 1 - self.ground) <= PLAIN_GROUND
-        return straightened(image) if plain else image
+        return straightened(image) if self.on_plain_ground else image
 
 
 def side_of(n_pixels: int, name: str) -> int:

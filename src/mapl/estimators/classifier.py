@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,16 +15,35 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mapl.data.rows import Rows, n_rows, take
-from mapl.estimators.face import Given, PrivateEstimator
+from mapl.data.shards import ShardKey
+from mapl.errors import InvalidParameter
+from mapl.estimators.face import Given, PrivateEstimator, sized
 from mapl.estimators.given import names_of
 from mapl.estimators.wording import in_python_words
+from mapl.pipeline.cells import count, planned_cells
+from mapl.pipeline.cells import train as train_on_cells
 from mapl.pipeline.inputs import split_label_private
-from mapl.pipeline.label import Effort, Workplace, label, shards
+from mapl.pipeline.job import Learners
+from mapl.pipeline.label import Effort, Labelled, Workplace, label, shards
+from mapl.pipeline.learn import facts_of
+from mapl.pipeline.one_each import one_each
+from mapl.pipeline.request import Request
+from mapl.planning.method_rule import method_for
+from mapl.planning.plan import Plan
 from mapl.students.strategies import strategy_of
 from mapl.students.student import Student, train_student
 from mapl.types import Labels
 
 REHEARSED_ROWS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a fit released, and how a student learns from it. All public."""
+
+    plan: Plan
+    labelled: Labelled
+    train: Callable[[], Student]
 
 
 def _tells_probabilities(classifier: Any) -> bool:
@@ -30,20 +52,26 @@ def _tells_probabilities(classifier: Any) -> bool:
 
 
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """Learn a classifier from private rows that may be published, by teachers that vote on public rows.
+    """Learn a classifier from private rows that may be published, by teachers that vote on public rows or by cells.
 
     Parameters
     ----------
     learner
         Who teaches: the name of a preset (``mapl learners``), an unfitted estimator or Pipeline, a function
-        ``train(X, y) -> predict``, or a `Command`. Scaling, encoding and selecting belong in here: what is fitted
-        on all private rows before they reach `fit` is not covered.
+        ``train(X, y) -> predict``, or a `Command`; None for ridge, where there are teachers. Scaling, encoding and
+        selecting belong in here: what is fitted on all private rows before they reach `fit` is not covered.
     epsilon, delta
         The budget of one `fit`. Every `fit` on the same people spends anew, and the budgets add up.
     classes
         The declared classes; "labels" declares that which classes occur in y is public.
+    method
+        "teachers"; "cells", which counts private rows in cells around public ones; or "auto": by public facts, and
+        whatever only one of the two has, such as a learner, decides.
     n_teachers, n_rows
         K, or "auto": by a public rule from `n_rows`, about how many units there are as far as the public knows.
+    n_cells, partition, rounds, per_unit
+        Cells: how many, None for a public rule; "points", "centroids" or "leaves"; counted once or twice; which row
+        of a group counts: "keyed" (by lot), "only" (there is one), or "latest:COLUMN".
     adjacency
         What is hidden: "add-remove" (whether a unit is in the table at all), "replace-one" (what its rows say;
         needs groups), or "labels": the features are public and become the questions, so `fit` takes no public rows.
@@ -53,7 +81,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         The share of epsilon for an estimate of the teachers' error rate, by which the mechanism is then chosen.
     student, strategy
         Who learns from the released labels, a preset or an estimator (None: what suits them best), and how: "auto",
-        "plain", "imputed", "self-training", "voting" or "cleaned".
+        "plain", "imputed", "self-training", "voting" or "cleaned". Cells have one way, "auto".
     time_limit, n_jobs
         Seconds that a teacher may compute, None for any number; how many train at once, -1 for one per processor.
     ledger
@@ -112,11 +140,12 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     def __init__(
         self,
-        learner: Any = "ridge",
+        learner: Any = None,
         *,
         epsilon: float = 1.0,
         delta: float = 1e-5,
         classes: Any = None,
+        method: str = "auto",
         n_teachers: int | str = "auto",
         n_rows: int | None = None,
         adjacency: str = "add-remove",
@@ -126,6 +155,10 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         agreement: Any = None,
         n_queries: int | None = None,
         error_share: float = 0.0,
+        n_cells: int | None = None,
+        partition: str = "points",
+        rounds: int = 1,
+        per_unit: str = "keyed",
         student: Any = None,
         strategy: Any = "auto",
         time_limit: float | None = None,
@@ -137,6 +170,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         self.epsilon = epsilon
         self.delta = delta
         self.classes = classes
+        self.method = method
         self.n_teachers = n_teachers
         self.n_rows = n_rows
         self.adjacency = adjacency
@@ -146,6 +180,10 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         self.agreement = agreement
         self.n_queries = n_queries
         self.error_share = error_share
+        self.n_cells = n_cells
+        self.partition = partition
+        self.rounds = rounds
+        self.per_unit = per_unit
         self.student = student
         self.strategy = strategy
         self.time_limit = time_limit
@@ -172,15 +210,14 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         if public is None:
             teaching, questions = split_label_private(given.table, key)
             given = replace(given, table=teaching, public=questions)
-        plan, learner = self._planned(given, n_rows(given.public))
+        request = self._request(given)
+        way, why = self._way(request, given)
         self._rehearse_student(given)
-        sharded = shards(given.table, key, plan.plan.n_teachers, plan.request.adjacency)
-        place, effort = Workplace(self._opened_ledger(plan)), Effort(self.n_jobs, self.time_limit)
-        labelled = label(sharded, given.public, plan, learner, place, coins=self._coins(), effort=effort)
+        made = self._counted(given, request, key, why) if way == "cells" else self._labelled(given, request, key)
         # What was paid for is kept even if no student can learn from it.
-        self.classes_, self.plan_, self.statement_ = given.classes, plan.plan, labelled.statement
-        self.released_, self.error_rate_ = labelled.labels, labelled.error_rate
-        self.student_ = self._student(given, given.public, labelled.labels)
+        self.classes_, self.plan_, self.statement_ = given.classes, made.plan, made.labelled.statement
+        self.released_, self.error_rate_ = made.labelled.labels, made.labelled.error_rate
+        self.student_ = made.train()
         return self
 
     @in_python_words()
@@ -196,6 +233,57 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         """Return a probability for every row and class, where the student has them. Free."""
         check_is_fitted(self, "student_")
         return self.student_.predict_proba(self._rows(X, reset=False))
+
+    def _more_settings(self) -> dict[str, Any]:
+        return {
+            "error_share": self.error_share,
+            "method": self.method,
+            "n_cells": self.n_cells,
+            "partition": self.partition,
+            "rounds": self.rounds,
+            "per_unit": self.per_unit,
+        }
+
+    def _way(self, request: Request, given: Given) -> tuple[str, str]:
+        """Return the method and why, by the rule of ``mapl learn``: from settings and public facts alone."""
+        if request.candidates:
+            raise InvalidParameter(
+                f'method is {self.method!r}; choose "auto", "teachers" or "cells". Trying several and choosing one '
+                "of them privately takes files: `mapl learn`."
+            )
+        named = Learners(self.learner, self.student, self.strategy).wants_teachers
+        request.refuse_mixture(request.wants_teachers or named)
+        if self.method != "auto":
+            return self.method, f"{self.method} as asked"
+        return method_for(facts_of(request, given.schema, n_rows(given.public), named))
+
+    def _labelled(self, given: Given, request: Request, key: ShardKey) -> Made:
+        """Let teachers vote on the public rows."""
+        plan, learner = self._planned(given, request, n_rows(given.public))
+        sharded = shards(given.table, key, plan.plan.n_teachers, request.adjacency)
+        place, effort = Workplace(self._opened_ledger(plan.plan)), Effort(self.n_jobs, self.time_limit)
+        labelled = label(sharded, given.public, plan, learner, place, coins=self._coins(), effort=effort)
+        return Made(plan.plan, labelled, partial(self._student, given, given.public, labelled.labels))
+
+    def _counted(self, given: Given, request: Request, key: ShardKey, why: str) -> Made:
+        """Count private rows in cells around the public ones."""
+        request, own = sized(request, given), not (self.student is None or isinstance(self.student, str))
+        encoder = None if own else given.encoder
+        plan = planned_cells(request, given.public, given.schema, encoder, why=why)
+        records = one_each(given.table, request, key)
+        student_of = partial(
+            train_on_cells,
+            questions=given.public,
+            request=request,
+            schema=given.schema,
+            learner=self.student,
+            encoder=encoder,
+        )
+        place = Workplace(self._opened_ledger(plan.plan))
+        counted = count(records, given.public, plan, key, place, coins=self._coins(), student_of=student_of)
+        if counted.warning is not None:
+            warnings.warn(counted.warning, stacklevel=4)
+        return Made(plan.plan, counted.labelled, partial(student_of, counted.rounds))
 
     def _rehearse_student(self, given: Given) -> None:
         """Refuse, before anything is spent, a student that cannot learn from such rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -21,9 +21,11 @@ from mapl.data.table import PrivateTable, unit_column
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.estimators.given import codes, declared, is_array_like, labels, matrix, names_of
 from mapl.noise import Coins, SeededCoins, SystemCoins
+from mapl.pipeline.by_teachers import DEFAULT_TEACHER
 from mapl.pipeline.inputs import n_units
 from mapl.pipeline.request import Planned, Request, planned
 from mapl.planning import Agreement
+from mapl.planning.plan import Plan
 from mapl.release import Ledger, Limits, MemoryLedger
 from mapl.teachers import Learner, as_learner, rehearse
 from mapl.types import Budget
@@ -82,18 +84,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         how = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
         return validate_data(self, matrix(X, "rows"), reset=reset, **how)
 
-    def _planned(self, given: Given, n_questions: int) -> tuple[Planned, Learner]:
-        """Fix what will be released at most, and try the learner out, before a teacher sees a private row."""
-        n_teachers = None if self.n_teachers == "auto" else self.n_teachers
-        n_rows = self.n_rows
-        if n_rows is None and n_teachers is None and self.adjacency != "add-remove":
-            # Who is in the table is public under these adjacencies, and so is how many they are.
-            n_rows = n_units(given.table)
-        request = Request(
+    def _request(self, given: Given) -> Request:
+        """Put the settings together, or refuse them."""
+        return Request(
             Budget(self.epsilon, self.delta),
             names_of(given.classes),
-            n_teachers=n_teachers,
-            n_rows=n_rows,
+            n_teachers=None if self.n_teachers == "auto" else self.n_teachers,
+            n_rows=self.n_rows,
             mechanism=self.mechanism,
             settings=self.settings or {},
             n_queries=self.n_queries,
@@ -101,17 +98,27 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             may_abstain=self.may_abstain,
             adjacency=self.adjacency,
             unit=None if given.table.unit_ids is None else UNIT_OF_GROUPS,
-            error_share=getattr(self, "error_share", 0.0),
-            spectral=sees_spectral(self.learner, given.encoder),
+            **self._more_settings(),
         )
-        learner = as_learner(self.learner, request.classes, given.schema, for_teachers(given.encoder))
+
+    def _more_settings(self) -> dict[str, Any]:
+        """Return the settings of a request that not every face has."""
+        return {}
+
+    def _planned(self, given: Given, request: Request, n_questions: int) -> tuple[Planned, Learner]:
+        """Fix what will be released at most, and try the learner out, before a teacher sees a private row."""
+        teacher = DEFAULT_TEACHER if self.learner is None else self.learner
+        request = replace(request, spectral=sees_spectral(teacher, given.encoder))
+        if request.n_teachers is None:
+            request = sized(request, given)
+        learner = as_learner(teacher, request.classes, given.schema, for_teachers(given.encoder))
         rehearse(learner, given.public, len(request.classes), n_jobs=self.n_jobs, time_limit=self.time_limit)
         plan = planned(request, n_questions)
         if plan.warning:
             warnings.warn(plan.warning, stacklevel=3)
         return plan, learner
 
-    def _opened_ledger(self, plan: Planned) -> Ledger:
+    def _opened_ledger(self, plan: Plan) -> Ledger:
         """Return a ledger in which nothing but this fit is recorded: neither teachers nor rows can be resumed."""
         if self.ledger is not None and not hasattr(self.ledger, "progress"):
             raise InvalidParameter(
@@ -119,7 +126,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "mapl.SqliteLedger(path), or None for one in memory."
             )
         ledger: Ledger = MemoryLedger() if self.ledger is None else self.ledger
-        ledger.open(plan.plan.digest, Limits.of_plan(plan.plan), fresh=True)
+        ledger.open(plan.digest, Limits.of_plan(plan), fresh=True)
         return ledger
 
     def _coins(self) -> Coins:
@@ -137,6 +144,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.non_deterministic = self.seed is None
         return tags
+
+
+def sized(request: Request, given: Given) -> Request:
+    """Count the units where who is in the table is public, and hence how many they are."""
+    if request.adjacency == "add-remove" or request.n_rows is not None:
+        return request
+    return replace(request, n_rows=n_units(given.table))
 
 
 def refuse_other_kind(rows: Rows, others: Rows, what: str, than: str) -> None:

@@ -120,10 +120,10 @@ class PrivateOracle(PrivateEstimator):
         if self.adjacency == "labels":
             raise InvalidParameter('An oracle protects whole rows: take adjacency "add-remove" or "replace-one".')
         given = self._given(X, y, public, groups)
-        plan, learner = self._planned(given, self.n_queries)
+        plan, learner = self._planned(given, self._request(given), self.n_queries)
         assert plan.choice is not None  # only an estimate of the error, which an oracle has not, leaves it open
         sharded = shards(given.table, self._key(), plan.plan.n_teachers, plan.request.adjacency)
-        ledger, coins = self._opened_ledger(plan), self._coins()
+        ledger, coins = self._opened_ledger(plan.plan), self._coins()
         n_classes, limit = len(given.classes), self.time_limit
         stand_in = StandIn.trained(learner, given.public, n_classes=n_classes, time_limit=limit)
         teachers = fit_teachers(learner, sharded, n_classes=n_classes, n_jobs=self.n_jobs, time_limit=limit)

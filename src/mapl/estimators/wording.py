@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from mapl.errors import MaplError
 
 PARAMETERS = {
+    "--cells": "n_cells",
     "--classes": "classes",
     "--epsilon": "epsilon",
     "--label": "y",
     "--mechanism": "mechanism",
+    "--method": "method",
+    "--per-unit": "per_unit",
     "--public": "public=rows",
     "--queries": "n_queries",
     "--rows": "n_rows",

@@ -8,12 +8,10 @@ from functools import partial
 from mapl.data.encoding import for_teachers, sees_spectral, shared_encoder
 from mapl.data.rows import n_rows
 from mapl.data.table import PrivateTable
-from mapl.pipeline.inputs import n_units
-from mapl.pipeline.job import Job, Learned
+from mapl.pipeline.job import Job
 from mapl.pipeline.label import Effort, Workplace, label, shards
-from mapl.pipeline.published import publish_labels, publish_student
+from mapl.pipeline.method import Made, Method, Work, sized
 from mapl.pipeline.request import Request, planned
-from mapl.release.sqlite_ledger import SqliteLedger
 from mapl.students.student import train_student
 from mapl.students.student_file import check_storable
 from mapl.teachers import as_learner, rehearse
@@ -21,10 +19,9 @@ from mapl.teachers import as_learner, rehearse
 DEFAULT_TEACHER = "ridge"
 
 
-def by_teachers(job: Job, request: Request) -> Learned:
+def by_teachers(job: Job, request: Request) -> Method:
     """Train teachers on disjoint shards, let them vote on public rows, and train a student on what is released."""
-    learners, folder, source, coins = job.learners, job.folder, job.source, job.coins
-    given, questions = source.declared, source.questions
+    learners, given, questions = job.learners, job.source.declared, job.source.questions
     teacher = DEFAULT_TEACHER if learners.teacher is None else learners.teacher
     encoder = shared_encoder(given.schema, questions.rows, (teacher, learners.student))
     learner = as_learner(teacher, given.classes, given.schema, for_teachers(encoder))
@@ -38,57 +35,29 @@ def by_teachers(job: Job, request: Request) -> Learned:
         encoder=encoder,
     )
     request = replace(request, spectral=sees_spectral(teacher, encoder))
-    table: PrivateTable | None = None
-    if request.adjacency != "add-remove" and request.n_rows is None and request.n_teachers is None:
-        # Who is in the table is public under these adjacencies, and so is how many they are.
-        table = source.private()
-        request = replace(request, n_rows=n_units(table))
-    plan = planned(request, n_rows(questions.rows))
+    plan = planned(request if request.n_teachers is not None else sized(job, request), n_rows(questions.rows))
     job.warn(plan.warning)
-    table = source.private() if table is None else table
-    sharded = shards(table, job.key, plan.plan.n_teachers, request.adjacency)
-    settings = job.settings(learner=learner.name)
-    with folder.begun(job.same(plan.plan, settings, teacher), job.key):
-        with (
-            SqliteLedger(folder.ledger) as ledger,
-            job.progress("Training teachers", plan.plan.n_teachers) as on_progress,
-        ):
-            labelled = label(
-                sharded,
+    n_teachers = plan.plan.n_teachers
+
+    def on(table: PrivateTable) -> Work:
+        sharded = shards(table, job.key, n_teachers, request.adjacency)
+
+        def work(place: Workplace) -> Made:
+            with job.progress("Training teachers", n_teachers) as on_progress:
+                effort = Effort(learners.n_jobs, learners.time_limit, on_progress)
+                labelled = label(sharded, questions.rows, plan, learner, place, coins=job.coins, effort=effort)
+            train = partial(
+                train_student,
                 questions.rows,
-                plan,
-                learner,
-                Workplace(ledger, folder.ballot, folder.scratch),
-                coins=coins,
-                effort=Effort(learners.n_jobs, learners.time_limit, on_progress),
+                labelled.labels,
+                classes=given.classes,
+                learner=learners.student,
+                strategy=learners.strategy,
+                schema=given.schema,
+                encoder=encoder,
             )
-            chain = ledger.export()
-        del source, table, sharded  # all that follows is made of public things; private rows need not wait for it
-        publish_labels(
-            folder,
-            labelled,
-            plan.plan,
-            chain,
-            classes=given.classes,
-            schema=given.schema,
-            settings=settings,
-            questions=questions.rows,
-            groups=job.tables.groups,
-        )
-        student = None
-        if labelled.released.answered:
-            student = publish_student(
-                folder,
-                partial(
-                    train_student,
-                    questions.rows,
-                    labelled.labels,
-                    classes=given.classes,
-                    learner=learners.student,
-                    strategy=learners.strategy,
-                    schema=given.schema,
-                    encoder=encoder,
-                ),
-                labelled.statement.to_json(),
-            )
-    return Learned(labelled, student, given, questions)
+            return Made(labelled, train if labelled.released.answered else None)
+
+        return work
+
+    return Method(plan.plan, job.settings(learner=learner.name), teacher, on)

@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapl.data.cell_space import CellSpace
-from mapl.data.cells import Cells
+from mapl.data.cells import Cells, OnProgress
 from mapl.data.encoder import Encoder
-from mapl.data.one_per_unit import one_per_unit, refuse_repeated
-from mapl.data.rows import Rows, digests, n_rows, take
+from mapl.data.one_per_unit import refuse_unordered
+from mapl.data.rows import Rows, n_rows
 from mapl.data.schema import Schema
-from mapl.data.shards import ShardKey, unit_bytes
+from mapl.data.shards import ShardKey
 from mapl.data.table import PrivateTable
+from mapl.errors import InvalidParameter
 from mapl.noise import Coins
 from mapl.pipeline.label import Labelled, Workplace
+from mapl.pipeline.one_each import one_each
 from mapl.pipeline.request import Adjacency, Request
 from mapl.planning.cells_rule import cells_for
 from mapl.planning.plan import Plan, Stage
@@ -32,6 +34,9 @@ from mapl.students.student import Student
 from mapl.types import ABSTAIN, Budget, State
 
 FIRST, SECOND = "counts", "counts again"
+STEPS = 100
+"""Of a bar that shows how far counting is: how many rows there are to count is private."""
+
 FIRST_SHARE = 0.4
 """Of the budget, for the first of two rounds: its student only has to draw a better map."""
 
@@ -70,14 +75,19 @@ def planned_cells(
     request: Request, questions: Rows, schema: Schema, encoder: Encoder | None, *, why: str
 ) -> PlannedCells:
     """Fix cells, noise and stages from public rows and settings alone."""
+    refuse_unordered(request.per_unit, schema)
     space = CellSpace.fit(questions, schema, encoder)
     epsilons = _epsilons(request)
-    n_cells, because = cells_for(request.n_rows, n_rows(questions), epsilons[0] / SENSITIVITY[request.adjacency])
-    if request.n_cells is not None:
-        n_cells, because = request.n_cells, "as asked"
+    n_cells, because = affordable_cells(request, n_rows(questions))
     cells = Cells.of_public(questions, space, n_cells, kind=request.partition)
+    if (cells.public == cells.public[0]).all():
+        raise InvalidParameter(
+            "There would be one cell, and a student that knows nothing but the commonest class: the public rows "
+            "are alike, or one cell was asked for. Give public rows that differ, or ask for more with --cells."
+        )
     n_classes = len(request.classes)
-    facts = {"cells": cells.n_cells, "classes": n_classes, "partition": request.partition}
+    facts: dict[str, Any] = {"cells": cells.n_cells, "classes": n_classes, "partition": request.partition}
+    facts |= {} if request.unit is None else {"per unit": request.per_unit}
     stages = [_stage(FIRST, epsilons[0], {**facts, "entries": cells.n_cells * n_classes}, request.adjacency)]
     if request.rounds == 2:
         # How many cells the second map has is known once the first counts are; it has no more than these.
@@ -96,6 +106,13 @@ def planned_cells(
     return PlannedCells(request, plan, cells, space)
 
 
+def affordable_cells(request: Request, n_public: int) -> tuple[int, str]:
+    """Return how many cells the first round has, and why; the first of two rounds and larger changes have fewer."""
+    if request.n_cells is not None:
+        return request.n_cells, "as asked"
+    return cells_for(request.n_rows, n_public, _epsilons(request)[0] / SENSITIVITY[request.adjacency])
+
+
 def count(
     table: PrivateTable,
     questions: Rows,
@@ -105,6 +122,7 @@ def count(
     *,
     coins: Coins,
     student_of: Callable[[tuple[Round, ...]], Student] | None = None,
+    on_progress: Callable[[int], None] | None = None,
 ) -> Counted:
     """Count the private records in public cells and release the counts with noise.
 
@@ -114,6 +132,8 @@ def count(
     ----------
     student_of
         Trains the student whose scores draw the second map, where there are two rounds.
+    on_progress
+        Called with how many of `STEPS` are done.
 
     Notes
     -----
@@ -122,19 +142,22 @@ def count(
     """
     request, plan = planned.request, planned.plan
     place.ledger.open(plan.digest, Limits.of_plan(plan))
-    kept = _kept(table, key, request.adjacency)
-    rows, labels = (table.rows, table.labels) if kept is None else (take(table.rows, kept), table.labels[kept])
-    n_classes = len(request.classes)
+    records = one_each(table, request, key)
     cells = planned.cells
     rounds: tuple[Round, ...] = ()
     spent: tuple[Spent, ...] = ()
-    for stage in plan.stages:
-        if stage.name == SECOND:
+    for number, stage in enumerate(plan.stages):
+        if stage.name == SECOND and (Taught(questions, rounds).labels != ABSTAIN).any():
             assert student_of is not None
             cells = _drawn_again(planned, questions, student_of(rounds))
         mechanism = planned.mechanism(stage.name, cells.n_cells)
-        counts = cells.counts(rows, labels, n_classes)
-        noisy = release_counts(mechanism, counts, coins, ledger=place.ledger, stage=stage.name)
+        counts = cells.counts(
+            records.rows,
+            records.labels,
+            len(request.classes),
+            on_progress=_steps(on_progress, number, len(plan.stages)),
+        )
+        noisy = release_counts(mechanism, counts, coins, ledger=place.ledger, stage=stage.name, of=cells.digest)
         rounds = (*rounds, Round(cells.public, noisy, stage.budget.epsilon))
         spent = (*spent, Spent(stage.name, mechanism))
     codes = Taught(questions, rounds).labels
@@ -145,7 +168,7 @@ def count(
         released,
         request.budget,
         coins,
-        promise=cells_promise(request.adjacency, request.unit),
+        promise=cells_promise(request.adjacency, request.unit, request.per_unit),
         plan_digest=plan.digest,
         ledger_head=place.ledger.head,
     )
@@ -171,16 +194,9 @@ def far_away(cells: Cells, counts: NDArray[np.int64], mechanism: CellCounts) -> 
     )
 
 
-def _kept(table: PrivateTable, key: ShardKey, adjacency: Adjacency) -> NDArray[np.int64] | None:
-    """Return the one record of each unit that counts, None where every record is a unit of its own."""
-    if table.unit_ids is None:
-        return None
-    ids = unit_bytes(table.unit_ids)
-    labels = None if adjacency == "labels" else table.labels
-    contents = [one for block in digests(table.rows, labels) for one in block]
-    kept = one_per_unit(ids, contents, key)
-    refuse_repeated(ids, kept)
-    return kept
+def _steps(on_progress: Callable[[int], None] | None, number: int, n_rounds: int) -> OnProgress | None:
+    """Return what to call with the share of a round that is done; rows are not counted aloud."""
+    return None if on_progress is None else lambda share: on_progress(int(STEPS * (number + share) / n_rounds))
 
 
 def _drawn_again(planned: PlannedCells, questions: Rows, student: Student) -> Cells:

@@ -132,7 +132,7 @@ class RunFolder:
 
     def _half_written(self) -> list[Path]:
         """Return what a killed process was writing."""
-        checkpoints = self.private.glob(f".{self.ballot.name}.*")
+        checkpoints = self.private.glob(f".*{self.ballot.name}.*")  # several methods have a ballot each
         return [*checkpoints, *self.private.glob(f"{UNFINISHED}*"), *self.public.glob(f"{UNFINISHED}*")]
 
     def _is_foreign(self) -> bool:

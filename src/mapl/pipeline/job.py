@@ -61,6 +61,13 @@ class Learners:
     time_limit: float | None = None
     n_jobs: int = -1
 
+    @property
+    def wants_teachers(self) -> str | None:
+        """What was asked for that only teachers have, if anything."""
+        if self.teacher is not None:
+            return "a learner"
+        return None if self.strategy == "auto" else "a strategy of the student"
+
 
 @dataclass(frozen=True, slots=True)
 class Learned:

@@ -8,17 +8,20 @@ from contextlib import contextmanager
 from mapl.data.classes import Classes
 from mapl.data.id_columns import id_warning
 from mapl.data.rows import n_rows, without
+from mapl.data.schema import Schema
 from mapl.data.shards import ShardKey
 from mapl.data.table import private_table, read_table
 from mapl.noise import Coins, SystemCoins
 from mapl.pipeline.by_cells import by_cells
 from mapl.pipeline.by_teachers import by_teachers
+from mapl.pipeline.cells import affordable_cells
 from mapl.pipeline.folder import RunFolder
 from mapl.pipeline.inputs import PublicRows, declared, public_rows, read_private, split_label_private, test_rows
 from mapl.pipeline.job import Job, Learned, Learners, Progress, Source, Tables
+from mapl.pipeline.method import Method, carry_out
 from mapl.pipeline.published import refuse_unfit_groups
 from mapl.pipeline.request import Request
-from mapl.planning.cells_rule import cells_for
+from mapl.pipeline.selection import by_selection
 from mapl.planning.method_rule import Facts, better_elsewhere, method_for
 
 __all__ = ["Learned", "Learners", "Progress", "Tables", "learn"]
@@ -61,23 +64,35 @@ def learn(
     if tables.test is not None:
         test_rows(tables.test, given.schema, given.classes, label=given.label)
     request = ask(given.classes)
-    facts = _facts(job, request)
-    method, why = method_for(facts)
-    if request.method != "auto":
-        method, why = request.method, f"{request.method} as asked"
+    named = learners.wants_teachers
+    request.refuse_mixture(request.wants_teachers or named)
+    facts = facts_of(request, given.schema, n_rows(questions.rows), named)
     job.warn(better_elsewhere(facts))
-    return by_cells(job, request, why) if method == "cells" else by_teachers(job, request)
+    return carry_out(job, _method(job, request, facts))
 
 
-def _facts(job: Job, request: Request) -> Facts:
-    """Gather what everybody may know: public rows, declared columns and settings."""
-    columns, n_public = job.source.declared.schema.columns, n_rows(job.source.questions.rows)
+def _method(job: Job, request: Request, facts: Facts) -> Method:
+    if request.candidates:
+        return by_selection(job, request)
+    way, why = method_for(facts) if request.method == "auto" else (request.method, f"{request.method} as asked")
+    return by_cells(job, request, why) if way == "cells" else by_teachers(job, request)
+
+
+def facts_of(request: Request, schema: Schema, n_public: int, named: str | None = None) -> Facts:
+    """Gather what everybody may know: public rows, declared columns and settings.
+
+    Parameters
+    ----------
+    named
+        What else was asked for that only teachers have, such as a learner.
+    """
     return Facts(
         n_public=n_public,
-        n_cells=request.n_cells or cells_for(request.n_rows, n_public, request.budget.epsilon)[0],
-        kinds={column.kind for column in columns},
-        n_switches=sum(column.is_switch for column in columns),
-        wants_teachers=request.wants_teachers or (None if job.learners.teacher is None else "a learner"),
+        n_cells=affordable_cells(request, n_public)[0],
+        kinds={column.kind for column in schema.columns},
+        n_switches=sum(column.is_switch for column in schema.columns),
+        wants_teachers=request.wants_teachers or named,
+        wants_cells=request.wants_cells,
     )
 
 

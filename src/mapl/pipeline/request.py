@@ -9,8 +9,10 @@ from typing import Any, Literal
 
 from mapl.data.cells import Kind
 from mapl.data.classes import Classes
+from mapl.data.one_per_unit import KEYED, latest_column
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms import Task, entry
+from mapl.pipeline.candidates import SELECT, Candidate, candidates_of
 from mapl.planning import Agreement, Choice, choose
 from mapl.planning.agreement import agreement_from
 from mapl.planning.plan import Plan, Stage
@@ -49,10 +51,11 @@ class Request:
     unit: str | None = None
     error_share: float = 0.0
     spectral: bool = False
-    method: Literal["auto", "teachers", "cells"] = "teachers"
+    method: str = "teachers"
     n_cells: int | None = None
     partition: Kind = "points"
     rounds: int = 1
+    per_unit: str = KEYED
 
     def __post_init__(self) -> None:
         refuse_senseless(self.mechanism, self.budget)
@@ -66,12 +69,17 @@ class Request:
             "rounds": self.rounds,
         }
         positive_integer(**{name: value for name, value in given.items() if value is not None})
-        if self.method not in METHODS:
-            raise InvalidParameter(f"The method is {self.method!r}; choose one of {', '.join(METHODS)}.")
-        if self.method == "cells" and self.wants_teachers is not None:
+        if not self.candidates and self.method not in METHODS:
             raise InvalidParameter(
-                f"Cells have no teachers, and {self.wants_teachers} was asked for; leave it away, or take "
-                "--method teachers."
+                f"The method is {self.method!r}; choose one of {', '.join(METHODS)}, or a private selection "
+                f"such as {SELECT}teachers,cells."
+            )
+        self.refuse_mixture(self.wants_teachers)
+        latest_column(self.per_unit)
+        if self.per_unit != KEYED and self.unit is None:
+            raise InvalidParameter(
+                f"The record of a unit that counts is {self.per_unit!r}, and there is no column of ids: give it "
+                "with --unit, or leave --per-unit away; without ids every record is a unit and counts."
             )
         if self.rounds > MOST_ROUNDS:
             raise InvalidParameter(f"There are {self.rounds} rounds; cells are counted once or twice.")
@@ -101,6 +109,46 @@ class Request:
             "leave to abstain": self.may_abstain,
         }
         return next((what for what, is_so in asked.items() if is_so), None)
+
+    @property
+    def wants_cells(self) -> str | None:
+        """What was asked for that only cells have, if anything."""
+        asked = {
+            "a number of cells": self.n_cells is not None,
+            "a partition": self.partition != "points",
+            "a second round": self.rounds > 1,
+            "a choice among a unit's records": self.per_unit != KEYED,
+        }
+        return next((what for what, is_so in asked.items() if is_so), None)
+
+    def refuse_mixture(self, wants_teachers: str | None) -> None:
+        """Refuse what a method has no place for, rather than leave it out silently.
+
+        Parameters
+        ----------
+        wants_teachers
+            What was asked for that only teachers have, here or elsewhere.
+        """
+        methods: set[str] = {one.method for one in self.candidates} or {self.method}
+        if methods == {"cells"} and wants_teachers is not None:
+            raise InvalidParameter(
+                f"Cells have no teachers, and {wants_teachers} was asked for; leave it away, or take --method "
+                "teachers."
+            )
+        if methods == {"teachers"} and self.wants_cells is not None:
+            raise InvalidParameter(
+                f"Teachers count in no cells, and {self.wants_cells} was asked for; leave it away, or take "
+                "--method cells."
+            )
+        if methods == {"auto"} and wants_teachers is not None and self.wants_cells is not None:
+            raise InvalidParameter(
+                f"Only teachers have {wants_teachers}, and only cells {self.wants_cells}; leave one of them away."
+            )
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The methods to choose among privately, none where the method is settled otherwise."""
+        return candidates_of(self.method) if self.method.startswith(SELECT) else ()
 
     @property
     def unit_name(self) -> str:

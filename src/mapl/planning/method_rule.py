@@ -21,7 +21,7 @@ class Facts:
     """What everybody may know about a run before it begins.
 
     ``kinds`` are the kinds of its columns, ``n_switches`` counts those with two values, ``n_cells`` is what the
-    budget would buy. ``wants_teachers`` names what the user asked for that only teachers have.
+    budget would buy. ``wants_teachers`` and ``wants_cells`` name what was asked for that only one of them has.
     """
 
     n_public: int
@@ -29,6 +29,7 @@ class Facts:
     kinds: Collection[str]
     n_switches: int
     wants_teachers: str | None = None
+    wants_cells: str | None = None
 
 
 def method_for(facts: Facts) -> tuple[Method, str]:
@@ -39,6 +40,8 @@ def method_for(facts: Facts) -> tuple[Method, str]:
     """
     if facts.wants_teachers is not None:
         return "teachers", f"teachers, because {facts.wants_teachers} was asked for"
+    if facts.wants_cells is not None:
+        return "cells", f"cells, because {facts.wants_cells} was asked for"
     if "text" in facts.kinds:
         return "teachers", "teachers, because distances between texts mean little, which cells would need"
     if facts.n_cells < FEWEST_CELLS:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,6 +18,9 @@ Value = int | float | str | bool | None
 
 ROUNDING = 1e-12
 """How far, relatively, the stages may exceed the budget by: parts of a float rarely add up to it exactly."""
+
+EVERYBODY = "all"
+"""The units that a stage is about unless it says otherwise."""
 
 
 class Settings(Mapping[str, Value]):
@@ -48,12 +52,14 @@ class Stage:
     """One mechanism of a run and its share of the budget.
 
     ``parameters`` may leave open what a public function of an earlier stage's release will set; the budget may not.
+    ``units`` names the part of the units that it is about; parts of different names are disjoint.
     """
 
     name: str
     mechanism: str
     parameters: Mapping[str, Value]
     budget: Budget
+    units: str = EVERYBODY
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", Settings(self.parameters))
@@ -92,8 +98,8 @@ class Plan:
         names = [stage.name for stage in self.stages]
         if not names or len(set(names)) < len(names):
             raise InvalidParameter("A plan needs at least one stage, and every stage a name of its own.")
-        epsilon = math.fsum(stage.budget.epsilon for stage in self.stages)
-        delta = math.fsum(stage.budget.delta for stage in self.stages)
+        epsilon = together((stage.units, stage.budget.epsilon) for stage in self.stages)
+        delta = together((stage.units, stage.budget.delta) for stage in self.stages)
         if epsilon > self.budget.epsilon * (1 + ROUNDING) or delta > self.budget.delta * (1 + ROUNDING):
             raise GuaranteeBroken(
                 f"The stages of the plan add up to epsilon {epsilon:.6g} and delta {delta:.6g}; allowed are "
@@ -128,7 +134,8 @@ class Plan:
                     f"The plan has schema {schema}; this mapl reads {SCHEMA}. Use the mapl that wrote it."
                 )
             stages = tuple(
-                Stage(s["name"], s["mechanism"], s["parameters"], _budget(s["budget"])) for s in given.pop("stages")
+                Stage(s["name"], s["mechanism"], s["parameters"], _budget(s["budget"]), s.get("units", EVERYBODY))
+                for s in given.pop("stages")
             )
             budget, classes = _budget(given.pop("budget")), tuple(given.pop("classes"))
             return cls(budget=budget, stages=stages, classes=classes, **given)
@@ -152,11 +159,28 @@ class Plan:
                     "mechanism": stage.mechanism,
                     "parameters": dict(stage.parameters),
                     "budget": _numbers(stage.budget),
+                    # A plan without parts is written, and hashed, as it was before there were any.
+                    **({} if stage.units == EVERYBODY else {"units": stage.units}),
                 }
                 for stage in self.stages
             ],
             "why": self.why,
         }
+
+
+def together(costs: Iterable[tuple[str, float]], add: Callable[[list[float]], float] = math.fsum) -> float:
+    """Return what stages cost together, given the units that each is about and its cost.
+
+    Nobody is in two parts, so of several parts the dearest counts; what is about all units comes on top of each.
+
+    >>> together([("all", 0.5), ("those in training", 1.0), ("those in training", 2.0), ("those set aside", 2.0)])
+    3.5
+    """
+    parts: defaultdict[str, list[float]] = defaultdict(list)
+    for units, cost in costs:
+        parts[units].append(cost)
+    everybody = parts.pop(EVERYBODY, [])
+    return max(add([*everybody, *part]) for part in parts.values() or [[]])
 
 
 def canonical(value: Any) -> str:

@@ -123,11 +123,24 @@ class CellCounts:
 
 
 def release_counts(
-    mechanism: CellCounts, counts: Counts, coins: Coins, *, ledger: Ledger, stage: str = "counts"
+    mechanism: CellCounts,
+    counts: Counts,
+    coins: Coins,
+    *,
+    ledger: Ledger,
+    stage: str = "counts",
+    of: str | None = None,
 ) -> Counts:
-    """Release a table of counts once: recorded before it is returned, and on a resumed run only read."""
+    """Release a table of counts once: recorded before it is returned, and on a resumed run only read.
+
+    Parameters
+    ----------
+    of
+        A public digest of the cells, where they are known: counts of some cells are never read as those of others.
+    """
     n_entries = mechanism.n_cells * mechanism.n_classes
     payload = {"mechanism": mechanism.name, "parameters": dict(mechanism.parameters), "private": coins.private}
+    payload |= {} if of is None else {"cells": of}
     started = begin(ledger, Entry(START, stage, payload=payload, limit=Limit(n_entries, 0)), State)
     if not started.state.halted:
         noisy = mechanism.release(counts, coins).ravel().astype(np.int32)

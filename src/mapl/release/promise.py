@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -85,13 +86,14 @@ CHECKED_CELLS = (
 FOR_THE_USER_OF_CELLS = tuple(words for words in FOR_THE_USER if "the learner learns from" not in words)
 
 
-def cells_promise(adjacency: Adjacency, unit: str | None) -> Promise:
-    """Return the promise of a run that counts in cells: the same words, on other assumptions."""
-    counted = (
-        "every record was counted once"
-        if unit is None
-        else f"of every {unit} one record was counted, drawn by a keyed hash of its own id and content"
-    )
+def cells_promise(adjacency: Adjacency, unit: str | None, per_unit: str = "keyed") -> Promise:
+    """Return the promise of a run that counts in cells: the same words, on other assumptions.
+
+    Parameters
+    ----------
+    per_unit
+        Which record of a unit counts: keyed, only, or latest:COLUMN.
+    """
     public = {
         "add-remove": (),
         "replace-one": (
@@ -105,13 +107,46 @@ def cells_promise(adjacency: Adjacency, unit: str | None) -> Promise:
     return replace(
         promise_of(adjacency, unit),
         assumptions=(
-            f"Checked by mapl: {counted}, in one cell.",
+            f"Checked by mapl: {_counted(unit, per_unit)}, in one cell.",
             *CHECKED_CELLS,
             *public[adjacency],
             _one_person(unit),
             *FOR_THE_USER_OF_CELLS,
         ),
     )
+
+
+def _counted(unit: str | None, per_unit: str) -> str:
+    if unit is None:
+        return "every record was counted once"
+    rule, _, column = per_unit.partition(":")
+    by_lot = "a keyed hash of its own id and content"
+    which = {
+        "keyed": f"one record was counted, drawn by {by_lot}",
+        "only": "one record was counted; where there were several they said the same",
+        "latest": f"the record with the largest {column} was counted, of several the one drawn by {by_lot}",
+    }
+    return f"of every {unit} {which[rule]}"
+
+
+CHECKED_SELECTION = (
+    "Checked by mapl: whether a unit was learned from or set aside to compare the methods is a keyed hash of its "
+    "own identity, and no unit was both.",
+    "Checked by mapl: of every unit set aside one record counted, as right or wrong, in the score of each method.",
+)
+
+FOR_THE_USER_OF_SELECTIONS = (
+    "For you to see to: the student predicts every row by itself, whatever rows stand beside it, as all students "
+    "that mapl has a name for do."
+)
+
+
+def selection_assumptions(methods: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the assumptions of a choice among methods: those of each of them, and those of the choice itself."""
+    every = dict.fromkeys(words for assumptions in methods for words in assumptions)
+    yours = [words for words in every if words.startswith("For you to see to")]
+    checked = [words for words in every if words not in yours]
+    return (*checked, *CHECKED_SELECTION, *yours, FOR_THE_USER_OF_SELECTIONS)
 
 
 def promise_of(adjacency: Adjacency, unit: str | None) -> Promise:

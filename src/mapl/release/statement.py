@@ -12,7 +12,7 @@ from typing import Any
 from mapl import __version__
 from mapl.mechanisms import AnyMechanism, Task
 from mapl.noise import Coins
-from mapl.planning.plan import plain
+from mapl.planning.plan import EVERYBODY, plain
 from mapl.release.loop import Released, distance_needed
 from mapl.release.promise import TEACHER_PROMISE, Promise
 
@@ -27,12 +27,13 @@ NOT_PRIVATE = "NOT PRIVATE"
 
 @dataclass(frozen=True, slots=True)
 class StageSpend:
-    """What one stage of a run costs at most."""
+    """What one stage of a run costs at most the units that it is about; parts of different names are disjoint."""
 
     name: str
     mechanism: str
     epsilon: float
     delta: float
+    units: str = EVERYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,9 @@ class Statement:
 
     ``epsilon`` is what the published outcomes cost; ``guaranteed_epsilon`` is what the run could have cost at
     most, fixed before the first question. Both are at ``delta``, for the named adjacency and unit, and are sums
-    over all ``stages``; mechanism, parameters and counts are those of the stage that released the labels.
+    over all ``stages``, of which those about the dearest part count where there are parts; mechanism, parameters
+    and counts are those of the stage that released the labels. ``selected`` names the method whose outcome is
+    published where several were tried.
     """
 
     mechanism: str
@@ -72,6 +75,7 @@ class Statement:
     ledger_head: str | None
     mapl_version: str
     schema: int
+    selected: str | None = None
 
     def to_json(self) -> str:
         """Return the statement as JSON text, without bare infinities."""

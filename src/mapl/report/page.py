@@ -10,7 +10,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from mapl.errors import InvalidParameter
 from mapl.release.write_once import write_once
-from mapl.report import figures, plots
+from mapl.report import figures, map_plot, plots, spread_plot
 from mapl.report.coverage import Tally
 from mapl.report.report import Report
 
@@ -59,7 +59,12 @@ def _template() -> Template:
         "attack_curve": plots.attack_curve,
         "bar": plots.bar,
         "budget_gauge": plots.budget_gauge,
+        "legend_of": map_plot.legend_of,
+        "map_of_cells": map_plot.map_of_cells,
+        "mark_key": map_plot.mark_key,
         "parts": _parts,
+        "size_keys": map_plot.size_keys,
+        "spread_of_totals": spread_plot.spread_of_totals,
         "stacked_bar": plots.stacked_bar,
     }
     return environment.get_template("page.html")
@@ -92,11 +97,16 @@ def _commands(report: Report) -> list[tuple[str, str]]:
             ),
             report.guarantee.budget,
         )
-        commands.append(
-            (
-                "what an adversary who knows all but the coins finds out when one teacher changes its votes",
-                f"mapl audit --mechanism {report.method.mechanism} --epsilon {epsilon:g} "
-                f"--delta {report.guarantee.delta:g} --classes {len(report.method.classes)}",
-            )
-        )
+        commands.append(_audit(report, epsilon))
     return commands
+
+
+def _audit(report: Report, epsilon: float) -> tuple[str, str]:
+    """Return the audit of the run's mechanism with the run's budget, in a world small enough for it."""
+    promise = report.guarantee
+    command = f"mapl audit --mechanism {report.method.mechanism} --epsilon {epsilon:g} --delta {promise.delta:g}"
+    if report.method.counting is None:
+        what = "what an adversary who knows all but the coins finds out when one teacher changes its votes"
+        return what, f"{command} --classes {len(report.method.classes)}"
+    what = "what an adversary who knows all but the coins finds out about one unit, in all tables of a small world"
+    return what, command if promise.kind == "add-remove" else f"{command} --adjacency {promise.kind}"

@@ -12,7 +12,11 @@ import pyarrow as pa
 from mapl.data.classes import Classes
 from mapl.errors import InvalidData
 from mapl.mechanisms import REGISTRY
+from mapl.release.cell_counts import CellCounts
+from mapl.release.selected_statement import published_stages
 from mapl.report.assumptions import Assumptions
+from mapl.report.cell_map import CellMap, refuse_other_counts
+from mapl.report.counting import SUMMARY, Counting
 from mapl.report.coverage import Coverage
 from mapl.report.evaluation import Evaluation
 from mapl.report.guarantee import Guarantee, number
@@ -34,7 +38,10 @@ class StageRow:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How the labels came about; ``why`` is empty where nothing was planned."""
+    """How the labels came about; ``why`` is empty where nothing was planned.
+
+    ``counting`` is there for a run that counted in cells, which has no teachers.
+    """
 
     mechanism: str
     summary: str
@@ -47,11 +54,12 @@ class Method:
     student: str | None
     stages: tuple[StageRow, ...]
     why: str
+    counting: Counting | None
 
     @property
     def can_be_audited(self) -> bool:
         known = REGISTRY.get(self.mechanism)
-        return known is not None and known.kind != "none"
+        return self.mechanism == CellCounts.name or (known is not None and known.kind != "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,7 @@ class Report:
     method: Method
     assumptions: Assumptions
     trail: Trail
+    cell_map: CellMap | None
 
     @classmethod
     def of(
@@ -77,6 +86,7 @@ class Report:
         evaluation: Evaluation | None = None,
         settings: Record | None = None,
         ledger: Sequence[Record] | None = None,
+        cells: pa.Table | None = None,
     ) -> Self:
         """Gather the report of a run from its public files.
 
@@ -90,6 +100,8 @@ class Report:
             Public settings to list; ``learner`` and ``student`` are named in the text too.
         ledger
             The exported public chain of the ledger, oldest entry first.
+        cells
+            The noisy counts of a run that counted in cells, as it published them.
 
         Raises
         ------
@@ -101,13 +113,23 @@ class Report:
         declared = classes if isinstance(classes, Classes) else Classes(tuple(map(str, classes)))
         coverage = Coverage.of(labels, declared, groups)
         _refuse_other_run(statement, coverage)
+        guarantee = Guarantee.of(statement, plan)
+        method = _method(statement, plan, declared, dict(settings or {}))
+        trail = Trail.of(statement, plan, ledger)
+        cell_map = None
+        if cells is not None and method.counting is not None:
+            cell_map = CellMap.of(cells, declared, method.counting)
+            if ledger:
+                own = published_stages(statement)
+                refuse_other_counts(cells, declared, [entry for entry in ledger if entry.get("stage") in own])
         return cls(
-            guarantee=Guarantee.of(statement, plan),
+            guarantee=guarantee,
             coverage=coverage,
             evaluation=evaluation,
-            method=_method(statement, plan, declared, dict(settings or {})),
+            method=method,
             assumptions=Assumptions.of(statement.get("assumptions") or ()),
-            trail=Trail.of(statement, plan, ledger),
+            trail=trail,
+            cell_map=cell_map,
         )
 
 
@@ -131,7 +153,7 @@ def _method(statement: Record, plan: Record | None, classes: Classes, settings: 
     learner, student = settings.pop("learner", None), settings.pop("student", None)
     return Method(
         mechanism=name,
-        summary=known.summary if known else "",
+        summary=known.summary if known else SUMMARY if name == CellCounts.name else "",
         parameters=_sorted_items(statement.get("parameters")),
         settings=tuple((key, value) for key, value in settings.items() if value is not None),
         teachers=int(number(statement, "teachers")),
@@ -141,6 +163,7 @@ def _method(statement: Record, plan: Record | None, classes: Classes, settings: 
         student=None if student is None else str(student),
         stages=_stages(statement, plan),
         why=str((plan or {}).get("why") or ""),
+        counting=Counting.of(statement, plan),
     )
 
 

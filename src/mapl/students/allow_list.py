@@ -23,6 +23,7 @@ OBJECT, TREE, TYPE, DICT = "ObjectNode", "TreeNode", "TypeNode", "DictNode"
 ALLOWED = {
     "mapl.data.encoder.Encoder": OBJECT,
     "mapl.data.public_encoder.PublicEncoder": OBJECT,
+    "mapl.students.convolution.ConvolutionStudent": OBJECT,
     "mapl.students.fitting.Coded": OBJECT,
     "mapl.students.kernel.KernelStudent": OBJECT,
     "mapl.students.voting.Voters": OBJECT,

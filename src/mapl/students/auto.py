@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Hits = NDArray[np.float64]
 
 AUTO = "auto"
+NETWORK = "cnn"
+STUDENTS_ONLY = {NETWORK: "a small convolutional network for images, students only; needs torch while it learns"}
 FOLDS = 3
 FEWEST_LABELS = 30
 """With fewer labels cross-validation says nothing, and the first candidate that suits is taken."""
@@ -116,12 +118,16 @@ candidate is taken only where it is clearly better. Its settings were searched o
 
 def learning_of(given: Any, lesson: Lesson, schema: Schema, encoder: Encoder | None = None) -> Learning:
     """Return the learner of a student: a preset's name, an estimator, or the best candidate for these labels."""
+    if isinstance(given, str) and given == NETWORK:
+        refuse_without_network(schema)
     if (given is None or isinstance(given, str)) and encoder is None:
         from mapl.data.encoding import encoder_for
 
         encoder = encoder_for(schema, lesson.rows)
     if given is None or (isinstance(given, str) and given == AUTO):
         return _on_images(encoder, schema) or _chosen(lesson, schema, encoder)
+    if isinstance(given, str) and given == NETWORK:
+        return _network(encoder)
     learner = as_learner(given, lesson.classes, schema, encoder)
     if not isinstance(learner, EstimatorLearner):
         raise InvalidParameter(
@@ -147,6 +153,29 @@ def _on_images(encoder: Encoder | None, schema: Schema) -> Learning | None:
     return Learning(f"{AUTO}: kernel on cleaned labels", Pipeline([("encode", encoder), ("model", model)]))
 
 
+def refuse_without_network(schema: Schema) -> None:
+    """Refuse the student cnn where it cannot be trained, before anything is spent."""
+    from mapl.students.network_training import require_torch
+
+    kinds = [column.kind for column in schema.columns]
+    if kinds != ["image"]:
+        raise InvalidParameter(
+            f"The student {NETWORK} sees one column of images and nothing else; the schema declares "
+            f"{', '.join(sorted(set(kinds)))} in {len(kinds)} columns. Keep one column of images, or take another "
+            "student, for example auto."
+        )
+    require_torch()
+
+
+def _network(encoder: Encoder | None) -> Learning:
+    from mapl.data.public_encoder import PublicEncoder
+    from mapl.students.convolution import ConvolutionStudent
+    from mapl.students.mending import Mending
+
+    assert isinstance(encoder, PublicEncoder)  # as rows with an image have
+    return Learning(NETWORK, ConvolutionStudent(), mending=Mending(encoder))
+
+
 def _chosen(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learning:
     """Take the first candidate unless a later one predicts held-out labels better by two standard errors."""
     from sklearn.pipeline import Pipeline
@@ -163,7 +192,7 @@ def _chosen(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learning
         best_hits = None
         for one in suited:
             hits = _held_out_hits(one.build(len(some)), encoded[one.bins][some], codes, weights, lesson.seed)
-            if best_hits is None or _clearly_more(hits, best_hits):
+            if best_hits is None or clearly_more(hits, best_hits):
                 best, best_hits = one, hits
     model = best.build(n_labels)
     return Learning(f"{AUTO}: {best.name}", Pipeline([("encode", encoders[best.bins]), ("model", model)]))
@@ -179,7 +208,8 @@ def encoders_of(encoder: Encoder | None, schema: Schema, n_labels: int) -> dict[
     }
 
 
-def _clearly_more(hits: Hits, others: Hits) -> bool:
+def clearly_more(hits: Hits, others: Hits) -> bool:
+    """Say whether the first hits are more by two standard errors; both are of the same rows."""
     gain = hits - others
     return bool(gain.mean() > 2 * gain.std() / np.sqrt(len(gain)))
 

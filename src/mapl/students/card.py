@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -15,8 +16,54 @@ WAYS = {
     "self-training": "Questions without an answer were labelled by the student itself, the surest first.",
     "voting": "The student is an ensemble of models that decide by majority vote.",
     "cleaned": "Every row got the class that the released labels of rows like it speak for.",
+    "counts": "Each row was taught what the noisy counts of its cell say, weighted by how clearly they say it.",
 }
 MOST_LISTED = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a student learned from, in words."""
+
+    title: str
+    taught: str
+    people: str
+    seen: str
+    limits: tuple[str, ...]
+
+
+VOTES = Source(
+    title="A student of a private vote",
+    taught="labels",
+    people="the people whose records trained the teachers",
+    seen="Only public rows, with labels that were released under the privacy statement below. No private row, "
+    "label or vote was seen by this model, and none is in its file.",
+    limits=(
+        "It repeats what the teachers' majority says, mistakes and unfairness included, and the noise of the "
+        "release adds mistakes of its own.",
+        "Rare classes and small groups suffer most: few teachers agree on them. Look at them before use.",
+        "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
+        "Its probabilities describe the released labels, which are noisy; those of the true classes are higher.",
+    ),
+)
+
+COUNTS = Source(
+    title="A student of noisy counts",
+    taught="counts",
+    people="the people whose records were counted",
+    seen="Only public rows, with the noisy counts of private records around them, which were released under the "
+    "privacy statement below. No private row, label or true count was seen by this model, and none is in its file.",
+    limits=(
+        "Where there are no public rows, nothing was learned: private records far from all of them taught it "
+        "nothing, and there it guesses.",
+        "It repeats what most records in each cell say, mistakes and unfairness included, and the noise of the "
+        "counts adds mistakes of its own.",
+        "Rare classes and small groups suffer most: their counts are small, and the noise is not. Look at them "
+        "before use.",
+        "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
+        "Its probabilities describe noisy counts, not the true ones.",
+    ),
+)
 
 
 def model_card(
@@ -42,13 +89,14 @@ def model_card(
     str
         Markdown. Names that come from users are escaped, so that none of them becomes markup.
     """
+    source = VOTES if statement.get("cells") is None else COUNTS
     sections = (
-        ("", _title(student, statement)),
-        ("Intended use", INTENDED),
-        ("Training data", _training(student, statement)),
+        ("", _title(student, statement, source)),
+        ("Intended use", INTENDED.format(people=source.people)),
+        ("Training data", _training(student, statement, source)),
         ("Privacy", _privacy(statement, plan)),
         ("Evaluation", _evaluation(evaluation)),
-        ("Limits", _limits(student, statement)),
+        ("Limits", _limits(student, statement, source)),
         ("How to use it", _use(student)),
     )
     return "\n\n".join(f"## {head}\n\n{body}" if head else body for head, body in sections) + "\n"
@@ -57,30 +105,35 @@ def model_card(
 INTENDED = (
     "Predicting the class of rows that look like the public rows it was trained on. Predictions cost no further "
     "privacy, however many are made. It is not meant for decisions about a person without a human who looks at "
-    "them, nor for learning anything about the people whose records trained the teachers."
+    "them, nor for learning anything about {people}."
 )
 
 
-def _title(student: Student, statement: Mapping[str, Any]) -> str:
+def _title(student: Student, statement: Mapping[str, Any], source: Source) -> str:
     title = (
-        f"# A student of a private vote\n\nA classifier for the classes {_listed(student.classes.names)}: "
+        f"# {source.title}\n\nA classifier for the classes {_listed(student.classes.names)}: "
         f"{_text(student.learner)}, trained by mapl {_text(statement.get('mapl_version', ''))}".rstrip()
-        + " on labels that differential privacy allows to publish."
+        + f" on {source.taught} that differential privacy allows to publish."
     )
     if statement.get("private", True):
         return title
     return f"{title}\n\n> **NOT PRIVATE.** {_text(statement.get('in_plain_words', ''))}"
 
 
-def _training(student: Student, statement: Mapping[str, Any]) -> str:
-    asked, abstained = statement.get("queries"), statement.get("abstained")
-    counts = "" if asked is None else f" The teachers were asked {asked} questions and abstained on {abstained}."
-    return (
-        "Only public rows, with labels that were released under the privacy statement below. No private row, label "
-        f"or vote was seen by this model, and none is in its file. It learned from {student.n_labels} "
-        f"labelled rows.{counts} {WAYS.get(student.strategy, '')}".rstrip()
-        + f"\n\nColumns: {_listed(student.columns)}."
-    )
+def _training(student: Student, statement: Mapping[str, Any], source: Source) -> str:
+    learned = f"{source.seen} {_learned(student, statement)} {WAYS.get(student.strategy, '')}".rstrip()
+    return f"{learned}\n\nColumns: {_listed(student.columns)}."
+
+
+def _learned(student: Student, statement: Mapping[str, Any]) -> str:
+    asked, abstained, cells = (statement.get(name) for name in ("queries", "abstained", "cells"))
+    if cells is not None:
+        return (
+            f"It learned from {student.n_labels} public rows in {cells} cells; {abstained} of these rows have no "
+            "label of their own, since no class leads by the noisy counts of their cell."
+        )
+    said = "" if asked is None else f" The teachers were asked {asked} questions and abstained on {abstained}."
+    return f"It learned from {student.n_labels} labelled rows.{said}"
 
 
 def _privacy(statement: Mapping[str, Any], plan: Mapping[str, Any] | None) -> str:
@@ -93,7 +146,8 @@ def _privacy(statement: Mapping[str, Any], plan: Mapping[str, Any] | None) -> st
         "who is protected (unit)": _text(statement.get("unit", "")),
         "which data sets are compared (adjacency)": _text(statement.get("adjacency", "")),
         "mechanism": _text(statement.get("mechanism", "")),
-        "teachers": _text(statement.get("teachers", "")),
+        "teachers": _text(statement.get("teachers") or ""),
+        "cells": _text(statement.get("cells") or ""),
         "noise": _text(statement.get("noise", "")),
     }
     parts = [_text(statement.get("in_plain_words", "")), _table(facts)]
@@ -118,14 +172,8 @@ def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
     )
 
 
-def _limits(student: Student, statement: Mapping[str, Any]) -> str:
-    limits = [
-        "It repeats what the teachers' majority says, mistakes and unfairness included, and the noise of the "
-        "release adds mistakes of its own.",
-        "Rare classes and small groups suffer most: few teachers agree on them. Look at them before use.",
-        "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
-        "Its probabilities describe the released labels, which are noisy; those of the true classes are higher.",
-    ]
+def _limits(student: Student, statement: Mapping[str, Any], source: Source) -> str:
+    limits = [*source.limits]
     if statement.get("halted"):
         limits.append("The budget of the release ran out before all questions were asked.")
     return "\n".join(f"- {each}" for each in (*limits, *map(_text, student.warnings)))

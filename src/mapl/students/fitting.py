@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +18,33 @@ from mapl.students.lesson import Lesson
 from mapl.teachers.estimator import fresh
 from mapl.teachers.spelling import codes_of, natural
 
+if TYPE_CHECKING:
+    from mapl.students.mending import Mending
+
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """A learner for students: an unfitted estimator, and whether it takes nothing but the codes 0, 1, ..."""
+    """A learner for students.
+
+    Parameters
+    ----------
+    estimator
+        It has fit and predict, and is not fitted.
+    codes_only
+        Whether it takes nothing but the codes 0, 1, ...
+    mending
+        How labels are made better before it sees them.
+    """
 
     name: str
     estimator: Any
     codes_only: bool = False
+    mending: Mending | None = None
 
     @property
     def encoder(self) -> Any:
-        """mapl's own encoder, where the learner begins with one, None otherwise."""
-        return encoder_of(self.estimator)
+        """mapl's own encoder, where the learner begins with one or labels are mended by one, None otherwise."""
+        return encoder_of(self.estimator) if self.mending is None else self.mending.encoder
 
 
 class Coded:
@@ -53,6 +67,7 @@ def fitted(learning: Learning, lesson: Lesson) -> Any:
     Everything here is public, so a failure is told in the learner's own words.
     """
     known = lesson if lesson.answered.all() else lesson.part(np.flatnonzero(lesson.answered))
+    known = known if learning.mending is None else learning.mending(known)
     names = natural(known.classes)
     present, places = np.unique(known.codes, return_inverse=True)
     if len(present) == 1:

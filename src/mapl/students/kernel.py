@@ -17,6 +17,7 @@ Floats = NDArray[np.float32]
 MOST_ANCHORS = 10_000
 """Kernels of more rows do not fit; a fixed choice of them is taken, after all labels have served to clean."""
 
+SHARPNESS, PENALTY = 0.3, 0.3
 TYPICAL_ROWS = 500
 DISTANCES_AT_ONCE = 1 << 23
 LEAST_WEIGHT = 1e-6
@@ -36,7 +37,7 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What is added to the diagonal of the kernel.
     """
 
-    def __init__(self, n_spectral: int = 0, sharpness: float = 0.3, penalty: float = 0.3) -> None:
+    def __init__(self, n_spectral: int = 0, sharpness: float = SHARPNESS, penalty: float = PENALTY) -> None:
         self.n_spectral = n_spectral
         self.sharpness = sharpness
         self.penalty = penalty
@@ -50,11 +51,11 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = np.maximum(weights / max(weights.mean(), LEAST_WEIGHT), LEAST_WEIGHT)
         if self.n_spectral:
             codes = cleaned(rows[:, : self.n_spectral], codes, len(self.classes_), weights=weights)
-        chosen = np.sort(np.random.default_rng(0).permutation(len(rows))[:MOST_ANCHORS])
+        chosen = anchors_among(len(rows))
         self.anchors_ = np.ascontiguousarray(rows[chosen, self.n_spectral :])
         targets = np.eye(len(self.classes_), dtype=np.float32)[codes[chosen]]
         self.shares_ = targets.mean(axis=0)
-        self.rate_ = self.sharpness / _typical_gap(self.anchors_)
+        self.rate_ = self.sharpness / typical_gap(self.anchors_)
         kernel = self._kernel(self.anchors_)
         kernel[np.diag_indices(len(kernel))] += np.asarray(self.penalty / weights[chosen], np.float32)
         self.dual_ = cho_solve(cho_factor(kernel, overwrite_a=True), targets - self.shares_)
@@ -78,9 +79,25 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.concatenate([self._kernel(block) @ self.dual_ + self.shares_ for block in blocks])
 
     def _kernel(self, points: Floats) -> Floats:
-        gaps = _gaps(points, self.anchors_)
-        gaps *= np.float32(-self.rate_)
-        return np.exp(gaps, out=gaps)
+        return gaussian(points, self.anchors_, self.rate_)
+
+
+def anchors_among(n: int) -> NDArray[np.int64]:
+    """Return which of n rows the kernel is made of."""
+    return np.sort(np.random.default_rng(0).permutation(n)[:MOST_ANCHORS])
+
+
+def gaussian(points: Floats, others: Floats, rate: float) -> Floats:
+    """Return the kernel of all pairs of rows."""
+    gaps = _gaps(points, others)
+    gaps *= np.float32(-rate)
+    return np.exp(gaps, out=gaps)
+
+
+def typical_gap(points: Floats) -> float:
+    """Return the median squared distance of rows, 1 where there is none."""
+    some = points[np.linspace(0, len(points) - 1, min(len(points), TYPICAL_ROWS)).astype(np.int64)]
+    return float(np.median(_gaps(some, points))) or 1.0
 
 
 def _gaps(points: Floats, others: Floats) -> Floats:
@@ -90,8 +107,3 @@ def _gaps(points: Floats, others: Floats) -> Floats:
     gaps += (others**2).sum(axis=1)
     gaps += (points**2).sum(axis=1)[:, None]
     return np.maximum(gaps, 0, out=gaps)
-
-
-def _typical_gap(points: Floats) -> float:
-    some = points[np.linspace(0, len(points) - 1, min(len(points), TYPICAL_ROWS)).astype(np.int64)]
-    return float(np.median(_gaps(some, points))) or 1.0

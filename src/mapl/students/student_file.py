@@ -198,6 +198,8 @@ def _model(content: bytes, source: str) -> Any:
     import skops.io
     from skops.io.exceptions import UntrustedTypesFoundException
 
+    from mapl.students.network_bounds import refuse_bad_networks
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # versions are compared in words, see _other_versions
@@ -208,6 +210,7 @@ def _model(content: bytes, source: str) -> Any:
             "was not written by mapl, or was changed; ask its author for a student made with one of mapl's presets."
         ) from None
     refuse_bad_trees(model)
+    refuse_bad_networks(model)
     if not hasattr(model, "predict"):
         raise InvalidData(f"{source} holds a {type(model).__name__} instead of a model; it is damaged or forged.")
     return model

@@ -26,7 +26,7 @@ def refuse_bad_trees(model: Any) -> None:
     from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
     from sklearn.tree._tree import Tree
 
-    for owner, part in _parts(model):
+    for owner, part in parts_of(model):
         if isinstance(part, Tree):
             _check_tree(part, _width(owner))
         elif isinstance(part, TreePredictor):
@@ -80,7 +80,7 @@ def _width(owner: Any) -> int:
     return int(width)
 
 
-def _parts(model: Any) -> Iterator[tuple[Any, Any]]:
+def parts_of(model: Any) -> Iterator[tuple[Any, Any]]:
     """Walk through a model and yield every object inside it with each estimator that hands it rows.
 
     An ensemble hands its rows to its members' trees unchecked, so a tree is looked at once for its own

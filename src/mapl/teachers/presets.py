@@ -142,10 +142,17 @@ if find_spec("lightgbm") is not None:
     PRESETS["lgbm"] = Preset("LightGBM: needs hundreds of rows per teacher", _lgbm)
 
 
+MISSING = {
+    "lgbm": '; for lgbm: pip install "mapl[boosting]"',
+    "cnn": "; cnn needs thousands of images, which a student has and no teacher: it is for students only",
+}
+"""What else to say about a name that is none here."""
+
+
 def preset(name: str) -> Preset:
     """Return a preset by its name."""
     if name not in PRESETS:
-        more = "" if "lgbm" in PRESETS or name != "lgbm" else '; for lgbm: pip install "mapl[boosting]"'
+        more = MISSING.get(name, "")
         raise InvalidParameter(f"There is no learner {name!r}; choose one of {', '.join(PRESETS)}{more}.")
     return PRESETS[name]
 

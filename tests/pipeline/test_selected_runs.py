@@ -1,0 +1,210 @@
+"""Whole runs that try several methods and publish the one that is chosen privately."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from watched import Poll, rows_where
+
+from mapl.data.cells import Cells
+from mapl.data.shards import ShardKey, split
+from mapl.data.synthetic import LABEL, UNIT
+from mapl.data.table import PrivateTable
+from mapl.pipeline import method, selection
+from mapl.pipeline.set_aside import PLACES, PURPOSE, SHARE, SetAside
+from mapl.planning.plan import Plan
+from mapl.release.best_of import BestOf
+from mapl.release.chain import check_export
+from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.students.student import Student
+
+Mapl = Callable[..., Any]
+
+SELECT = ("--method", "select:teachers,cells", "--rows", 600)
+
+
+def public_half(folder: str = "run") -> dict[str, Any]:
+    public = Path(folder) / "public"
+    return {
+        "plan": Plan.from_json((public / "plan.json").read_text()),
+        "statement": json.loads((public / "statement.json").read_text()),
+        "ledger": [json.loads(line) for line in (public / "ledger.jsonl").read_text().splitlines()],
+        "settings": json.loads((public / "settings.json").read_text()),
+    }
+
+
+def check_whole(folder: str = "run") -> dict[str, Any]:
+    """Check that what was published belongs together and stays within the budget; return it."""
+    found = public_half(folder)
+    said, plan = found["statement"], found["plan"]
+    assert said["guaranteed_epsilon"] <= said["budget_epsilon"] == 20
+    assert said["delta"] <= 1e-5
+    assert said["plan_digest"] == plan.digest
+    assert said["ledger_head"] == check_export(found["ledger"])
+    assert [stage["name"] for stage in said["stages"]] == [stage.name for stage in plan.stages]
+    methods = sum(stage["epsilon"] for stage in said["stages"] if stage["name"] != "selection")
+    assert 19 < methods <= 20
+    starts = [entry["stage"] for entry in found["ledger"] if entry["kind"] == "start"]
+    assert starts == [stage.name for stage in plan.stages]  # each of them once
+    assert (Path(folder) / "public" / "cells.parquet").exists() == (said["cells"] is not None)
+    assert (said["cells"] is not None) == said["selected"].startswith("cells")
+    assert found["settings"]["method"] == said["selected"]
+    return found
+
+
+def test_a_run_that_chooses(mapl: Mapl, clinic: Any) -> None:
+    ran = mapl(*clinic.arguments(*SELECT, "--test", clinic.test, "--json"))
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    found = check_whole()
+    assert [(stage.name, stage.units == "all") for stage in found["plan"].stages] == [
+        ("teachers: labels", False),
+        ("cells: counts", False),
+        ("selection", False),
+    ]
+    assert len({stage.units for stage in found["plan"].stages}) == 2
+    assert said["accuracy"] > 0.6
+    assert "one of 2 methods (teachers, cells)" in said["in_plain_words"]
+    assert any("set aside to compare the methods" in words for words in said["assumptions"])
+    assert f"chosen: {said['selected']}" in said["why"]
+    assert Path("run/public/report.html").exists()
+    assert mapl("report", "run").code == 0
+
+
+def test_variants_two_rounds_and_an_estimate(mapl: Mapl, clinic: Any) -> None:
+    more = ("--method", "select:teachers,teachers/logistic,cells/leaves", "--rounds", 2, "--error-share", 0.2)
+    ran = mapl(*clinic.arguments(*more, "--rows", 600))
+    assert ran.code == 0, ran.stderr
+    names = [stage.name for stage in check_whole()["plan"].stages]
+    assert names == [
+        *("teachers: error", "teachers: labels", "teachers/logistic: error", "teachers/logistic: labels"),
+        *("cells/leaves: counts", "cells/leaves: counts again", "selection"),
+    ]
+
+
+@pytest.mark.parametrize("more", [("--adjacency", "replace-one"), ("--label-private",)], ids=lambda more: more[-1])
+def test_other_neighbours(mapl: Mapl, clinic: Any, more: tuple[str, ...]) -> None:
+    arguments = clinic.arguments("--method", "select:cells,teachers", *more)
+    if "--label-private" in more:
+        arguments[2:4] = []  # there are no public rows
+    ran = mapl(*arguments)
+    assert ran.code == 0, ran.stderr
+    assert check_whole()["plan"].stages[-1].parameters["sensitivity"] == 2
+
+
+def test_a_learner_without_a_place_is_refused(mapl: Mapl, clinic: Any) -> None:
+    ran = mapl(*clinic.arguments("--method", "select:teachers/hgb,cells", "--learner", "ridge"))
+    assert ran.code == 2
+    assert "put teachers on the list" in ran.stderr
+    assert not Path("run").exists()
+
+
+class Crash(Exception):
+    """Stands for a process that ends in the middle."""
+
+
+def crashed(mapl: Mapl, arguments: list[Any]) -> list[tuple[str, str]]:
+    """Run a command that is going to crash, and return what its ledger had recorded by then."""
+    assert mapl(*arguments).code not in (0, 2)
+    assert not list(Path("run/public").iterdir())
+    with SqliteLedger(Path("run/private/ledger.sqlite")) as ledger:
+        return [(entry.stage, entry.hash) for entry in ledger.entries()]
+
+
+@pytest.mark.parametrize("moment", ["before the choice", "before its record", "after it"])
+def test_a_run_that_is_killed_goes_on_and_spends_once(
+    mapl: Mapl, clinic: Any, monkeypatch: pytest.MonkeyPatch, polls: list[Poll], moment: str
+) -> None:
+    def crash(*given: Any, **named: Any) -> Any:
+        raise Crash
+
+    arguments = clinic.arguments(*SELECT)
+    with monkeypatch.context() as patch:
+        if moment == "before the choice":
+            patch.setattr(selection, "select", crash)
+        elif moment == "before its record":
+            patch.setattr(BestOf, "release", crash)
+        else:
+            patch.setattr(method, "publish_labels", crash)
+        recorded = crashed(mapl, arguments)
+    if moment == "after it":
+        monkeypatch.setattr(SetAside, "right", crash)  # nobody is asked again
+    ran = mapl(*arguments)
+    assert ran.code == 0, ran.stderr
+    ledger = check_whole()["ledger"]
+    assert [(entry["stage"], entry["hash"]) for entry in ledger][: len(recorded)] == recorded
+    assert len(ledger) == 7
+    assert len(polls) == 2
+    assert not polls[1].votes  # no teacher was trained again
+
+
+def test_somebody_set_aside_is_seen_by_no_method(
+    mapl: Mapl, clinic: Any, polls: list[Poll], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a person who was set aside, teachers vote the same and cells count the same."""
+    counted: list[Any] = []
+    real = Cells.counts
+
+    def counts(cells: Cells, *given: Any, **named: Any) -> Any:
+        counted.append(real(cells, *given, **named))
+        return counted[-1]
+
+    monkeypatch.setattr(Cells, "counts", counts)
+    table = pa.parquet.read_table(clinic.private)
+    people = np.array(table[UNIT].to_pylist())
+    key = ShardKey(b"k" * 32)
+    names = sorted(set(people))
+    aside = split([name.encode() for name in names], key, SHARE, PURPOSE)
+    somebody = {here: next(n for n, a in zip(names, aside, strict=True) if a == here) for here in (True, False)}
+    for number, without in enumerate([None, somebody[True], somebody[False]]):
+        path = Path(f"private-{number}.parquet")
+        pa.parquet.write_table(rows_where(table, people != without), path)
+        assert mapl(*clinic.arguments(*SELECT, "--out", f"run-{number}", private=path)).code == 0
+    assert polls[1].shards == polls[0].shards
+    assert polls[1].votes == polls[0].votes
+    assert (counted[1] == counted[0]).all()
+    assert len(polls[0].changed_shards(polls[2])) == 1
+    assert np.abs(counted[2] - counted[0]).sum() == 1
+
+
+def test_a_method_without_labels_is_never_right(mapl: Mapl, clinic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Teachers that released nothing have no student; the run goes on with cells, or says that there is none."""
+    real = selection.by_teachers
+
+    def silent(*given: Any) -> Any:
+        made = real(*given)
+
+        def on(table: PrivateTable) -> Any:
+            work = made.on(table)
+            return lambda place: replace(work(place), train=None)
+
+        return replace(made, on=on)
+
+    monkeypatch.setattr(selection, "by_teachers", silent)
+    ran = mapl(*clinic.arguments(*SELECT))
+    assert ran.code == 0, ran.stderr
+    assert check_whole()["statement"]["selected"] == "cells"  # hundreds of units ahead at epsilon 20
+
+
+def test_labels_of_the_clinic_are_not_quoted(mapl: Mapl, clinic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A student that fails on private rows, and quotes them, is wrong about these and says nothing."""
+    real = Student.predict_codes
+
+    def quoting(self: Student, rows: Any) -> Any:
+        if isinstance(rows, pa.Table) and rows.num_rows == PLACES:
+            raise ValueError(f"I cannot read {rows.to_pylist()[0]}")
+        return real(self, rows)
+
+    monkeypatch.setattr(Student, "predict_codes", quoting)
+    ran = mapl(*clinic.arguments(*SELECT))
+    assert ran.code == 0, ran.stderr
+    assert "cannot read" not in ran.stdout + ran.stderr
+    assert LABEL in public_half()["settings"].values()
