@@ -1,4 +1,4 @@
-"""One record per unit: chosen by the unit's own records alone, whoever else is in the table and in whatever order."""
+"""One record per unit: chosen by the unit's own records alone, whoever else is in the table, in whatever order."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def kept(records: Sequence[Record], *, latest: bool, key: ShardKey = KEY) -> lis
     return found.tolist()
 
 
-def chosen(records: Sequence[Record], *, latest: bool) -> dict[bytes, tuple[bytes, float | None]]:
-    """Return what counts for each unit; without the time where it plays no part."""
+def chosen(records: Sequence[Record], *, latest: bool) -> dict[bytes, tuple[bytes, str]]:
+    """Return what counts for each unit, and when that was, where it plays a part."""
     rows = kept(records, latest=latest)
-    return {records[i][0]: (records[i][1], repr(records[i][2]) if latest else None) for i in rows}  # type: ignore[misc]
+    return {records[i][0]: (records[i][1], str(records[i][2]) if latest else "") for i in rows}
 
 
 @settings(max_examples=200, deadline=None)

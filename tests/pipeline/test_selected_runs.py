@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from killable import started
 from watched import Poll, rows_where
 
 from mapl.data.cells import Cells
@@ -146,6 +148,39 @@ def test_a_run_that_is_killed_goes_on_and_spends_once(
     assert not polls[1].votes  # no teacher was trained again
 
 
+def test_killed_again_and_again(clinic: Any, tmp_path: Path) -> None:
+    """Killed in earnest after every new entry of the ledger, and while files are published."""
+    private, public = tmp_path / "run" / "private", tmp_path / "run" / "public"
+
+    def entries() -> list[str]:
+        if not (private / "ledger.sqlite").exists():
+            return []
+        with SqliteLedger(private / "ledger.sqlite") as ledger:
+            ledger.verify()
+            return [entry.hash for entry in ledger.entries()]
+
+    def killed_when(ripe: Callable[[], bool]) -> int | None:
+        process, deadline = started(clinic.arguments(*SELECT), tmp_path), time.monotonic() + 60
+        while process.exitcode is None and time.monotonic() < deadline and not ripe():
+            time.sleep(0.005)
+        process.kill()
+        process.join(60)
+        return process.exitcode
+
+    seen: list[str] = []
+    for moment in (3, 6, "statement.json"):
+        ripe = (public / moment).exists if isinstance(moment, str) else lambda n=moment: len(entries()) >= n
+        assert killed_when(ripe) in (-9, 0)
+        now = entries()
+        assert now[: len(seen)] == seen  # what was recorded stays, and is never recorded again
+        seen = now
+    if not (private / "finished").exists():
+        assert killed_when(lambda: False) == 0
+    assert len(seen) == 7
+    assert entries() == seen
+    check_whole(str(tmp_path / "run"))
+
+
 def test_somebody_set_aside_is_seen_by_no_method(
     mapl: Mapl, clinic: Any, polls: list[Poll], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +226,7 @@ def test_a_method_without_labels_is_never_right(mapl: Mapl, clinic: Any, monkeyp
     monkeypatch.setattr(selection, "by_teachers", silent)
     ran = mapl(*clinic.arguments(*SELECT))
     assert ran.code == 0, ran.stderr
-    assert check_whole()["statement"]["selected"] == "cells"  # hundreds of units ahead at epsilon 20
+    assert check_whole()["statement"]["selected"] == "cells"  # dozens of units ahead at epsilon 20
 
 
 def test_labels_of_the_clinic_are_not_quoted(mapl: Mapl, clinic: Any, monkeypatch: pytest.MonkeyPatch) -> None:

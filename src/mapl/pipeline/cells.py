@@ -19,10 +19,11 @@ from mapl.data.schema import Schema
 from mapl.data.shards import ShardKey
 from mapl.data.table import PrivateTable
 from mapl.errors import InvalidParameter
+from mapl.mechanisms.mechanism import Parameters
 from mapl.noise import Coins
 from mapl.pipeline.label import Labelled, Workplace
 from mapl.pipeline.one_each import one_each
-from mapl.pipeline.request import Adjacency, Request
+from mapl.pipeline.request import Request
 from mapl.planning.cells_rule import cells_for
 from mapl.planning.plan import Plan, Stage
 from mapl.release import Limits, Released
@@ -85,14 +86,16 @@ def planned_cells(
             "There would be one cell, and a student that knows nothing but the commonest class: the public rows "
             "are alike, or one cell was asked for. Give public rows that differ, or ask for more with --cells."
         )
-    n_classes = len(request.classes)
-    facts: dict[str, Any] = {"cells": cells.n_cells, "classes": n_classes, "partition": request.partition}
+    n_classes, sensitivity = len(request.classes), SENSITIVITY[request.adjacency]
+    facts: dict[str, Any] = {"partition": request.partition}
     facts |= {} if request.unit is None else {"per unit": request.per_unit}
-    stages = [_stage(FIRST, epsilons[0], {**facts, "entries": cells.n_cells * n_classes}, request.adjacency)]
+    first = CellCounts(epsilons[0], cells.n_cells, n_classes, sensitivity)  # which refuses what is too large
+    stages = [_stage(FIRST, first, first.parameters, facts)]
     if request.rounds == 2:
         # How many cells the second map has is known once the first counts are; it has no more than these.
-        most = {"entries": (n_cells + 1) * n_classes, "set by": "the first counts"}
-        stages.append(_stage(SECOND, epsilons[1], most, request.adjacency))
+        most = CellCounts(epsilons[1], n_cells + 1, n_classes, sensitivity)
+        known = {name: most.parameters[name] for name in ("entries", "epsilon", "sensitivity")}
+        stages.append(_stage(SECOND, most, known, {"set by": "the first counts"}))
     plan = Plan(
         classes=request.classes.names,
         n_teachers=0,
@@ -217,9 +220,8 @@ def _epsilons(request: Request) -> tuple[float, ...]:
     return first, math.nextafter(epsilon - first, 0)
 
 
-def _stage(name: str, epsilon: float, facts: dict[str, Any], adjacency: Adjacency) -> Stage:
-    parameters = {**facts, "epsilon": epsilon, "sensitivity": SENSITIVITY[adjacency]}
-    return Stage(name, CellCounts.name, parameters, Budget(epsilon, 0.0))
+def _stage(name: str, mechanism: CellCounts, known: Parameters, facts: dict[str, Any]) -> Stage:
+    return Stage(name, mechanism.name, {**known, **facts}, Budget(mechanism.epsilon, 0.0))
 
 
 def train(

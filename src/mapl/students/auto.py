@@ -119,15 +119,13 @@ candidate is taken only where it is clearly better. Its settings were searched o
 def learning_of(given: Any, lesson: Lesson, schema: Schema, encoder: Encoder | None = None) -> Learning:
     """Return the learner of a student: a preset's name, an estimator, or the best candidate for these labels."""
     if isinstance(given, str) and given == NETWORK:
-        refuse_without_network(schema)
+        return _network(lesson, schema, encoder)
     if (given is None or isinstance(given, str)) and encoder is None:
         from mapl.data.encoding import encoder_for
 
         encoder = encoder_for(schema, lesson.rows)
     if given is None or (isinstance(given, str) and given == AUTO):
         return _on_images(encoder, schema) or _chosen(lesson, schema, encoder)
-    if isinstance(given, str) and given == NETWORK:
-        return _network(encoder)
     learner = as_learner(given, lesson.classes, schema, encoder)
     if not isinstance(learner, EstimatorLearner):
         raise InvalidParameter(
@@ -153,8 +151,11 @@ def _on_images(encoder: Encoder | None, schema: Schema) -> Learning | None:
     return Learning(f"{AUTO}: kernel on cleaned labels", Pipeline([("encode", encoder), ("model", model)]))
 
 
-def refuse_without_network(schema: Schema) -> None:
-    """Refuse the student cnn where it cannot be trained, before anything is spent."""
+def _network(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learning:
+    """Return the network for images, which learns from mended labels, or refuse it before anything is spent."""
+    from mapl.data.public_encoder import PublicEncoder
+    from mapl.students.convolution import ConvolutionStudent
+    from mapl.students.mending import Mending
     from mapl.students.network_training import require_torch
 
     kinds = [column.kind for column in schema.columns]
@@ -165,15 +166,8 @@ def refuse_without_network(schema: Schema) -> None:
             "student, for example auto."
         )
     require_torch()
-
-
-def _network(encoder: Encoder | None) -> Learning:
-    from mapl.data.public_encoder import PublicEncoder
-    from mapl.students.convolution import ConvolutionStudent
-    from mapl.students.mending import Mending
-
-    assert isinstance(encoder, PublicEncoder)  # as rows with an image have
-    return Learning(NETWORK, ConvolutionStudent(), mending=Mending(encoder))
+    public = encoder if isinstance(encoder, PublicEncoder) else PublicEncoder.fit_public(lesson.rows, schema)
+    return Learning(NETWORK, ConvolutionStudent(), mending=Mending(public))
 
 
 def _chosen(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learning:

@@ -34,8 +34,8 @@ class ConvolutionStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A convolutional network for rows that are one small square image each, grey or in three colours.
 
     While it learns, images are turned, stretched, slanted and shifted a little every time, and never mirrored: a
-    letter would become another. Figures on a plain ground are straightened first (`mapl.data.images`), and images of
-    more than 32 x 32 pixels are shrunk. Predictions are means over five views, shifted by a pixel.
+    letter would become another. Figures on a plain ground are straightened first (`mapl.data.images`), and images
+    of more than 32 x 32 pixels are shrunk. Predictions are means over five views, shifted by a pixel.
 
     Training is limited to about half a minute of one core, whatever the number of images, and follows from the data
     and `random_state`. What was trained is a list of numpy arrays; torch is needed by `fit` alone.
@@ -96,7 +96,8 @@ class ConvolutionStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the likeliest class of each image."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return a probability per image and class, the mean over all views of the image."""
@@ -164,8 +165,8 @@ def _n_pixels(rows: Any) -> int:
     (column,) = draft(rows).columns
     if column.kind != "image":
         raise InvalidData(
-            f"Column {column.name!r} is of kind {column.kind!r}; a convolutional network needs one of kind 'image', "
-            "a list of numbers per row. Take another student, for example auto."
+            f"Column {column.name!r} is of kind {column.kind!r}; a convolutional network needs the kind 'image', a "
+            "list of numbers per row. Take another student, for example auto."
         )
     return column.width
 

@@ -213,10 +213,11 @@ def _chosen(taught: Taught, lesson: Lesson, schema: Schema, encoder: Encoder | N
         return _on_images(taught, lesson, encoder)
     learnings = _suited(lesson, schema, None if isinstance(encoder, PublicEncoder) else encoder)
     last = taught.rounds[-1]
-    if len(learnings) == 1 or len(last.counts) < FEWEST_CELLS:
-        return learnings[0], lesson
     drawn = np.random.default_rng(lesson.seed).random(len(last.counts)) < HELD_OUT
     unseen, seen = np.flatnonzero(drawn[last.cells]), np.flatnonzero(~drawn[last.cells])
+    too_few = len(last.counts) < FEWEST_CELLS or not len(unseen) or not taught.shares[seen].any()
+    if too_few or len(learnings) == 1:
+        return learnings[0], lesson
     part = taught.lesson(lesson.classes, seen, lesson.seed)
     best, most = learnings[0], taught.hits(fitted(learnings[0], part), lesson.classes, unseen)
     for one in learnings[1:]:

@@ -153,8 +153,12 @@ def check_storable(
     student = train_student(
         some, made_up, classes=classes, learner=learner, strategy=strategy, schema=schema, encoder=encoder
     )
-    again = loads(dumps(student))
-    if not np.array_equal(student.predict_codes(some), again.predict_codes(some)):
+    check_read_again(student, some)
+
+
+def check_read_again(student: Student, rows: Rows) -> None:
+    """Refuse a student that cannot be saved, or that predicts otherwise once it is read again."""
+    if not np.array_equal(student.predict_codes(rows), loads(dumps(student)).predict_codes(rows)):
         raise InvalidParameter(
             f"The student {student.learner} predicts otherwise after it was saved and read again; choose another "
             "learner."
