@@ -32,6 +32,7 @@ def test_the_demo_runs_prints_and_repeats(mapl: Mapl, small: None) -> None:
     text = " ".join(ran.stdout.replace("│", " ").split())
     for part in ("at delta 1e-06", "all records of one patient_id", "made up", "mapl-demo/run/public/report.html"):
         assert part in text
+    assert "--learner ridge" in text  # without it the command by hand would not be the same
     shown = re.search(r"student accuracy ([\d.]+)%", text)
     without = re.search(r"is right on ([\d.]+)%", text)
     best = re.search(r"better than ([\d.]+)%", text)

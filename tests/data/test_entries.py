@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mapl.data.entries import legible, numbers, pixels, places, texts
+from mapl.data.entries import legible, numbers, pixels, places, texts, written
 from mapl.errors import InvalidData
 
 NAN = float("nan")
@@ -83,3 +83,38 @@ def test_errors_name_the_column_and_no_cell() -> None:
     assert "8675309" not in str(refusal.value)
     assert refusal.value.__cause__ is None
     assert refusal.value.__suppress_context__
+
+
+WIDENED = {
+    "an empty entry makes whole numbers fractional": (
+        pa.array([7, 56_095_629_205, 4_917_012_345_678]),
+        pa.array([7.0, 56_095_629_205.0, 4_917_012_345_678.0, None]),
+    ),
+    "somebody's cents": (
+        pa.array([Decimal(1), Decimal(20)], pa.decimal128(5, 0)),
+        pa.array([Decimal(1), Decimal(20), Decimal("2.55")], pa.decimal128(5, 2)),
+    ),
+    "somebody's nanoseconds": (
+        pa.array(np.array(["2019-05-13", "2019-05-13T10:20:30"], "datetime64[us]")),
+        pa.array(np.array(["2019-05-13", "2019-05-13T10:20:30", "2019-05-13T10:20:30.000000001"], "datetime64[ns]")),
+    ),
+    "somebody's hour": (
+        pa.array(np.array(["2019-05-13", "2020-01-01"], "datetime64[D]")),
+        pa.array(np.array(["2019-05-13", "2020-01-01", "2019-05-13T10:20:30"], "datetime64[us]")),
+    ),
+}
+
+
+@pytest.mark.parametrize("how", WIDENED)
+def test_what_others_do_to_a_column_changes_no_entry(how: str) -> None:
+    """One more person may change the type that all rows are stored as, and must not change what others say."""
+    without, with_another = WIDENED[how]
+    spoken = texts(without).to_pylist()
+    assert texts(with_another).to_pylist()[: len(spoken)] == spoken
+    assert written(with_another).to_pylist()[: len(spoken)] == spoken
+
+
+def test_long_whole_numbers_are_rounded_alike_with_an_empty_entry_and_without() -> None:
+    awkward = [(1 << 60) + (1 << 36) + 1, (1 << 62) - 1, -((1 << 61) + 1)]
+    alone, beside = numbers(pa.array(awkward)), numbers(pa.array([*awkward, None]))
+    assert alone.astype(np.float32).tolist() == beside[:3].astype(np.float32).tolist()

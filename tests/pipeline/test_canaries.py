@@ -114,8 +114,10 @@ def test_the_search_finds_marks(world: Any, tmp_path: Path) -> None:
         ("--student", "auto", "--group", "smoking", "--json"),
         ("--error-share", 0.2, "--strategy", "self-training"),
         ("--mechanism", "ladder", "--max-abstentions", 2, "--adjacency", "replace-one", "--time-limit", 20),
+        ("--teachers", "auto", "--method", "cells", "--student", "auto", "--group", "smoking", "--json"),
+        ("--teachers", "auto", "--partition", "leaves", "--rounds", 2, "--per-unit", "latest:glucose"),
     ],
-    ids=["plain", "groups", "error", "halting"],
+    ids=["plain", "groups", "error", "halting", "cells", "two rounds"],
 )
 def test_nothing_private_is_published(mapl: Mapl, world: Any, more: tuple[Any, ...]) -> None:
     ran = mapl(*world(*more))
@@ -188,6 +190,15 @@ def test_messages_quote_nothing(mapl: Mapl, world: Any, column: str, cell: str |
     assert ran.code == 2
     assert column in ran.stderr
     check_clean(ran, Path("run"))
+
+
+def test_units_with_contradictory_records_are_refused_without_a_word_about_them(mapl: Mapl, world: Any) -> None:
+    ran = mapl(*world("--teachers", "auto", "--per-unit", "only"))
+    assert ran.code == 2
+    assert "several records that differ" in ran.stderr
+    assert "Nothing was spent" in ran.stderr
+    check_clean(ran, Path("run"))
+    assert not Path("run").exists()
 
 
 def test_labels_decide_nothing_but_votes_in_label_private_runs(mapl: Mapl, world: Any) -> None:

@@ -19,7 +19,7 @@ from mapl.release import ReleaseFolder, Statement, Votes, admit, read_truth, rea
 from mapl.release import aggregate as release
 from mapl.release.labels_file import label_accuracy
 from mapl.release.loop import refuse_senseless
-from mapl.release.statement import NOT_PRIVATE, to_json
+from mapl.release.statement import NOT_PRIVATE, at_most, to_json
 from mapl.types import Budget, Labels, Tallies, positive_integer
 
 LARGE_DELTA = 1e-3
@@ -211,10 +211,12 @@ def table(result: Result) -> Table:
     shown.add_row("chosen because", result.why)
     shown.add_row("parameters", ", ".join(f"{k} {_short(v)}" for k, v in said.parameters.items()))
     shown.add_row(
-        "epsilon guaranteed", f"{said.guaranteed_epsilon:.4g} at delta {said.delta:g}, of {said.budget_epsilon:g}"
+        "epsilon guaranteed",
+        f"{at_most(said.guaranteed_epsilon)} at delta {said.delta:g}, of {said.budget_epsilon:g}",
     )
     shown.add_row(
-        "epsilon spent", f"{said.epsilon:.4g} at the same delta: the price of what was published, not a promise"
+        "epsilon spent",
+        f"{at_most(said.epsilon)} at the same delta: the price of what was published, not a promise",
     )
     shown.add_row("adjacency", said.adjacency)
     shown.add_row("unit", said.unit)

@@ -57,7 +57,8 @@ def demo(
     out.print("The same by hand, on your own tables with other names (learning again spends again):")
     out.print(
         f"  mapl learn {to}/private.parquet --public {to}/public.parquet --label {LABEL} --classes "
-        f"{','.join(CLASSES)} --unit {UNIT} --rows {N_PATIENTS} --epsilon {epsilon:g} --delta {delta:g} --out own",
+        f"{','.join(CLASSES)} --unit {UNIT} --rows {N_PATIENTS} --learner ridge --epsilon {epsilon:g} "
+        f"--delta {delta:g} --out own",
         soft_wrap=True,
     )
     out.print(f"  mapl predict {folder.student} {to}/test.parquet --out predictions.csv", soft_wrap=True)

@@ -16,7 +16,7 @@ from mapl.data.classes import Classes
 from mapl.errors import InvalidParameter
 from mapl.noise import SeededCoins, SystemCoins
 from mapl.planning import Agreement
-from mapl.release.statement import NOT_PRIVATE, to_json
+from mapl.release.statement import NOT_PRIVATE, at_most, to_json
 from mapl.types import Budget
 
 if TYPE_CHECKING:
@@ -208,7 +208,8 @@ def table(learned: Learned, evaluation: Evaluation | None, folder: Path) -> Tabl
     if evaluation is not None:
         shown.add_row("student accuracy", f"{evaluation.accuracy:.2%} on {evaluation.rows} public test rows")
     shown.add_row(
-        "epsilon guaranteed", f"{said.guaranteed_epsilon:.4g} at delta {said.delta:g}, of {said.budget_epsilon:g}"
+        "epsilon guaranteed",
+        f"{at_most(said.guaranteed_epsilon)} at delta {said.delta:g}, of {said.budget_epsilon:g}",
     )
     shown.add_row("adjacency", said.adjacency)
     shown.add_row("unit", said.unit)

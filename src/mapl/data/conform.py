@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mapl.data.column import Column
-from mapl.data.entries import Entries, decoded, is_list, is_text, legible, numbers, places, texts
+from mapl.data.entries import Entries, decoded, is_list, is_text, legible, numbers, places, texts, written
 from mapl.data.rows import Rows, column, is_matrix, select
 from mapl.data.schema import Schema
 
@@ -64,14 +64,13 @@ def as_declared(declared: Column, cells: Entries) -> Entries:
         case "category":
             return _categories(cells, declared.categories)
         case "text":
-            written = decoded(cells)
-            written = written if is_text(written.type) else written.cast(pa.string())
-            return pc.fill_null(written, "") if written.null_count else written
+            spoken = written(cells)
+            return pc.fill_null(spoken, "") if spoken.null_count else spoken
         case "date":
             if kind == MOMENT:
                 return cells
-            written = decoded(cells)
-            return (texts(written) if is_text(written.type) else written).cast(MOMENT, safe=False)
+            plain = decoded(cells)
+            return (texts(plain) if is_text(plain.type) else plain).cast(MOMENT, safe=False)
         case _:
             if not is_list(kind):
                 raise pa.ArrowInvalid("not lists")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ Numbers = NDArray[np.floating[Any]]
 MISSING_NUMBERS: tuple[str, ...] = tuple(pa.csv.ConvertOptions().null_values)
 """How others write a number that is missing: nothing at all, NA, NaN, null, ..."""
 
+LONG = (pa.int64(), pa.uint64())
 TRUTH = ("false", "true")
 MICROSECONDS_PER_DAY = 86_400_000_000
 
@@ -44,6 +46,9 @@ def numbers(column: Entries) -> NDArray[Any]:
         column = pc.divide(microseconds.cast(pa.float64(), safe=False), MICROSECONDS_PER_DAY)
     elif pa.types.is_boolean(kind):
         column = column.cast(pa.uint8())
+    elif kind in LONG:
+        # Rounded once and then once more by whoever wants less; alike with somebody's empty entry and without it.
+        column = column.cast(pa.float64(), safe=False)
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         column = column.cast(pa.float64())
     if column.null_count:
@@ -54,11 +59,30 @@ def numbers(column: Entries) -> NDArray[Any]:
 
 def texts(column: Entries) -> Entries:
     """Return a column as text without surrounding blanks, null where a cell is missing or blank."""
-    column = decoded(column)
-    if pa.types.is_floating(column.type):
-        column = spelled(column)
-    trimmed = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    trimmed = pc.utf8_trim_whitespace(written(column).cast(pa.string()))
     return pc.if_else(pc.equal(trimmed, ""), None, trimmed)
+
+
+def written(column: Entries) -> Entries:
+    """Return a column as text, every entry spelled by itself, null where one is missing.
+
+    All rows together decide a column's type: somebody's empty entry makes whole numbers fractional, somebody's
+    cents or nanoseconds lengthen everybody's. None of that may change what an entry says.
+    """
+    column = decoded(column)
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return spelled(column)
+    if pa.types.is_decimal(kind):
+        return pa.array([None if one is None else _decimal(one) for one in column.to_pylist()], pa.large_string())
+    if is_date(kind):
+        moments = column.cast(pa.timestamp("us"), safe=False).cast(pa.string())
+        return pc.replace_substring_regex(moments, r"( 00:00:00)?\.0{6}$", "")
+    return column if is_text(kind) else column.cast(pa.string())
+
+
+def _decimal(one: Decimal) -> str:
+    return format(one.normalize(), "f") if one else "0"
 
 
 def spelled(column: Entries) -> Entries:

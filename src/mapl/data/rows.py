@@ -259,6 +259,8 @@ def _column_words(cells: Any) -> Words:
 
 
 def _number_words(values: NDArray[Any]) -> Words:
+    if values.dtype.kind in "iu":  # as where somebody's empty entry makes them fractional
+        values = values.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         short = values.astype(np.float32) + np.float32(0)  # no negative zero
     words = short.view(np.uint32).astype(np.uint64)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mapl.data.entries import spelled
+from mapl.data.entries import written
 from mapl.data.identities import Identities
 from mapl.data.rows import Rows, n_rows, take
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
@@ -207,10 +207,13 @@ def unit_bytes(column: Any) -> Identities:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
         column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
         column = pc.if_else(pc.equal(column, ""), None, column)
-    elif pa.types.is_floating(kind):
-        column = spelled(column)
-    elif pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
-        column = column.cast(pa.large_string())
+    elif (
+        pa.types.is_floating(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_temporal(kind)
+    ):
+        column = written(column).cast(pa.large_string())
     elif not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
         raise InvalidData(f"The unit column is of type {kind}; ids must be whole numbers, text, bytes or dates.")
     if column.null_count:

@@ -14,8 +14,9 @@ from mapl.release.statement import SCHEMA, StageSpend, Statement, added, in_plai
 from mapl.types import Budget
 
 COUNTED = (
-    "The private records were counted, class by class, in cells of a map that was drawn from public rows alone; "
-    "every count got random noise, and labels and student were made of the noisy counts."
+    "The private records were counted, class by class, in cells of a map that was drawn from public rows, "
+    "or from what had been released before; every count got random noise, and labels and student were made of the "
+    "noisy counts."
 )
 
 

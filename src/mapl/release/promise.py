@@ -78,9 +78,9 @@ FOR_THE_USER = (
 CHECKED_CELLS = (
     "Checked by mapl: the cells were fixed by public rows, or by what the run had released before, and no private "
     "row had a part in them; a row's cell depends on that row alone.",
-    "Checked by mapl: the noisy counts of all cells were released, empty ones too, and nothing else about them.",
-    "Checked by mapl: number of cells, noise and limits were fixed in the plan, and the spend was on disk before "
-    "the counts left the run.",
+    "Checked by mapl: all cells got noise, empty ones too, and nothing but their noisy counts was taken from them.",
+    "Checked by mapl: the largest number of cells, noise and limits were fixed in the plan, and the spend was on "
+    "disk before the counts left the run.",
 )
 
 FOR_THE_USER_OF_CELLS = tuple(words for words in FOR_THE_USER if "the learner learns from" not in words)
@@ -110,9 +110,17 @@ def cells_promise(adjacency: Adjacency, unit: str | None, per_unit: str = "keyed
             f"Checked by mapl: {_counted(unit, per_unit)}, in one cell.",
             *CHECKED_CELLS,
             *public[adjacency],
+            *(_declared_single(unit) if per_unit == "only" else ()),
             _one_person(unit),
             *FOR_THE_USER_OF_CELLS,
         ),
+    )
+
+
+def _declared_single(unit: str | None) -> tuple[str, ...]:
+    return (
+        f"For you to see to: every {unit} has one record, as you declared. A table with differing records of one "
+        f"{unit} would have been refused, so the run itself tells that there were none; that is not hidden.",
     )
 
 
@@ -123,7 +131,7 @@ def _counted(unit: str | None, per_unit: str) -> str:
     by_lot = "a keyed hash of its own id and content"
     which = {
         "keyed": f"one record was counted, drawn by {by_lot}",
-        "only": "one record was counted; where there were several they said the same",
+        "only": "one record was counted",
         "latest": f"the record with the largest {column} was counted, of several the one drawn by {by_lot}",
     }
     return f"of every {unit} {which[rule]}"

@@ -6,13 +6,14 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import Any
 
 from mapl import __version__
 from mapl.mechanisms import AnyMechanism, Task
 from mapl.noise import Coins
-from mapl.planning.plan import EVERYBODY, plain
+from mapl.planning.plan import EVERYBODY, ROUNDING, plain
 from mapl.release.loop import Released, distance_needed
 from mapl.release.promise import TEACHER_PROMISE, Promise
 
@@ -161,6 +162,21 @@ def added(parts: Iterable[float]) -> float:
     return total
 
 
+def at_most(value: float, digits: int = 4) -> str:
+    """Write a promised bound in a few digits, rounded up: a smaller number would promise too much.
+
+    Examples
+    --------
+    >>> at_most(1.10049), at_most(1.0), at_most(3.0042, 3)
+    ('1.101', '1', '3.01')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    # By its shortest spelling: the float nearest to 1e-5 is a little above it, and nobody means that.
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
+    return f"{float(rounded):.{digits}g}"
+
+
 def to_json(value: dict[str, Any], *, indent: int | None = None) -> str:
     """Write JSON that any parser reads: infinities become text, what is not a number becomes null."""
     return json.dumps(plain(value), indent=indent, allow_nan=False, ensure_ascii=False)
@@ -194,13 +210,15 @@ def in_plain_words(
     names = ", ".join(spend.name for spend in stages[:-1])
     before = f", together with what the run released before them ({names})" if names else ""
     return (
-        f"{how} Whatever anybody concludes from the released labels, they would have concluded with "
-        f"nearly the same probability had {promise.words}: the probability of any outcome changes by a factor of "
-        f"at most {math.exp(min(guaranteed, 700)):.3g} (e to the epsilon, epsilon {guaranteed:.4g}), plus at most "
-        f"delta, {delta:g}. This limit was fixed before the first question and holds for all released labels and "
-        f"abstentions together{before}, against anybody with any knowledge and any computing power. It protects "
+        f"{how} Whatever anybody concludes from what was released, they would have concluded with nearly the same "
+        f"probability had {promise.words}: the probability of any outcome changes by a factor of at most "
+        f"{at_most(math.exp(min(guaranteed, 700)) * (1 + ROUNDING), 3)} (e to the epsilon, epsilon "
+        f"{at_most(guaranteed)}), plus at most delta, {delta:g}. This limit was fixed before anything was released "
+        f"and holds for all labels, abstentions and noisy counts together{before}, against anybody with "
+        f"any knowledge and any computing power. It protects "
         f"{promise.unit}; the neighbouring data sets compared are those where {promise.adjacency}. Priced by the "
-        f"outcomes that were actually published, the run has used epsilon {epsilon:.4g} of it at the same delta. "
+        f"outcomes that were actually published, the run has used epsilon {at_most(epsilon)} of it at the same "
+        "delta. "
         "It does not hide what is true of the population as a whole, and it holds only under the assumptions "
         "listed beside it."
     )

@@ -12,6 +12,7 @@ import pyarrow as pa
 from mapl.data.classes import Classes
 from mapl.errors import InvalidData
 from mapl.mechanisms import REGISTRY
+from mapl.planning.plan import EVERYBODY
 from mapl.release.cell_counts import CellCounts
 from mapl.release.selected_statement import published_stages
 from mapl.report.assumptions import Assumptions
@@ -34,13 +35,15 @@ class StageRow:
     planned_epsilon: float | None
     epsilon: float | None
     delta: float
+    units: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
     """How the labels came about; ``why`` is empty where nothing was planned.
 
-    ``counting`` is there for a run that counted in cells, which has no teachers.
+    ``counting`` is there for a run that counted in cells, which has no teachers; ``selected`` names the method that
+    was chosen where several were tried. Then stages are about parts of the ``units``.
     """
 
     mechanism: str
@@ -55,6 +58,7 @@ class Method:
     stages: tuple[StageRow, ...]
     why: str
     counting: Counting | None
+    selected: str | None = None
 
     @property
     def can_be_audited(self) -> bool:
@@ -164,6 +168,7 @@ def _method(statement: Record, plan: Record | None, classes: Classes, settings: 
         stages=_stages(statement, plan),
         why=str((plan or {}).get("why") or ""),
         counting=Counting.of(statement, plan),
+        selected=None if statement.get("selected") is None else str(statement["selected"]),
     )
 
 
@@ -192,6 +197,7 @@ def _stage(name: str, planned: Record, spent: Record) -> StageRow:
         planned_epsilon=_finite(allowed.get("epsilon")),
         epsilon=_finite(spent.get("epsilon")),
         delta=_finite(spent.get("delta", allowed.get("delta"))) or 0.0,
+        units=None if spent.get("units") in (None, EVERYBODY) else str(spent["units"]),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from mapl.release.statement import at_most
 from mapl.students.student import Student
 
 WAYS = {
@@ -207,7 +207,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 def _number(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.4g}" if math.isfinite(value) else str(value)
+        return at_most(value)
     return "" if value is None else _text(value)
 
 

@@ -24,6 +24,9 @@ MOST_WORK = 1.4e11
 """How many multiplications forward all showings may take together: 15 rounds of 5000 images of 28 x 28 pixels,
 about half a minute of one core. More images are shown less often; of very many, some are never shown."""
 
+MOST_SHOWN = 150_000
+"""How many showings there are at most, for tiny images, of which batches take longer than the sums in them."""
+
 FASTEST, WARM_UP, DECAY, SMOOTHING = 2e-3, 0.15, 1e-2, 0.1
 BATCHES_MOVED_AT_ONCE = 16
 
@@ -73,7 +76,7 @@ class Course:
 
 def most_shown(side: int, channels: int, widths: tuple[int, ...]) -> int:
     """Return how many images may be shown, each counted as often as it is shown."""
-    return max(BATCH, int(MOST_WORK / work(side, channels, widths)))
+    return max(BATCH, min(MOST_SHOWN, int(MOST_WORK / work(side, channels, widths))))
 
 
 def trained(course: Course) -> Arrays:
