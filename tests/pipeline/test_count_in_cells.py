@@ -112,6 +112,7 @@ contents = st.tuples(
     st.integers(0, 2),
 )
 somebody = st.sampled_from(["ann", "bob", "cem", "7", "07"])
+newcomers = st.sampled_from(["0", "bea", "zoe"])  # before, among and after the others
 tables = st.lists(st.tuples(somebody, contents).map(lambda one: (one[0], *one[1])), max_size=12)
 histories = st.lists(contents, min_size=1, max_size=4)
 plans = st.fixed_dictionaries(
@@ -135,7 +136,8 @@ def mixed_in(records: list[Record], theirs: list[Record], data: Any) -> list[Rec
 @given(records=tables, history=histories, plan=plans, data=st.data())
 def test_a_unit_more_is_one_count_more(records: Any, history: Any, plan: Any, data: Any) -> None:
     """Whatever it is, wherever its records stand, and however many there are; in every round."""
-    both = mixed_in(records, [("zoe", *one) for one in history], data)
+    newcomer = data.draw(newcomers)
+    both = mixed_in(records, [(newcomer, *one) for one in history], data)
     rounds = released(private(records), planned(**plan))
     assert [one.counts.sum() for one in rounds] == plan["rounds"] * [len({record[0] for record in records})]
     for change in changes(private(records), private(both), planned(**plan)):
@@ -161,8 +163,9 @@ def test_a_unit_that_changes_leaves_one_count_and_enters_another(
 ) -> None:
     plan = planned(adjacency="replace-one", **plan)
     assert plan.mechanism("counts", 9).sensitivity == 2
+    person = data.draw(newcomers)
     one, other = (
-        private(mixed_in(records, [("zoe", *record) for record in history], data)) for history in (before, after)
+        private(mixed_in(records, [(person, *record) for record in history], data)) for history in (before, after)
     )
     for change in changes(one, other, plan):
         assert change.sum() == 0

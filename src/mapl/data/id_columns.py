@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from mapl.data.column import WORDS_OF_FREE_TEXT, Column
@@ -59,7 +60,10 @@ def _named_like_ids(name: str) -> bool:
 
 def _nearly_all_differ(declared: Column, cells: Any) -> bool:
     """Say whether hardly any whole number or short text occurs twice; fractions and free text do so anyway."""
-    if declared.kind == "number":
+    if pa.types.is_integer(cells.type):  # not as numbers: long ids differ in digits that those do not have
+        given = cells.drop_null()
+        n_values, n_different, plain = len(given), len(pc.unique(given)), True
+    elif declared.kind == "number":
         values = numbers(cells)
         values = values[np.isfinite(values)]
         n_values, n_different = len(values), len(np.unique(values))
