@@ -11,7 +11,7 @@ demo: $(VENV)/installed
 	$(BIN)/mapl demo
 
 test: check
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff check .
