@@ -96,7 +96,7 @@ WIDENED = {
     ),
     "somebody's nanoseconds": (
         pa.array(np.array(["2019-05-13", "2019-05-13T10:20:30"], "datetime64[us]")),
-        pa.array(np.array(["2019-05-13", "2019-05-13T10:20:30", "2019-05-13T10:20:30.000000001"], "datetime64[ns]")),
+        pa.array(np.array(["2019-05-13", "2019-05-13T10:20:30", "2020-01-01T00:00:00.1234567"], "datetime64[ns]")),
     ),
     "somebody's hour": (
         pa.array(np.array(["2019-05-13", "2020-01-01"], "datetime64[D]")),
