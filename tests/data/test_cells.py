@@ -334,3 +334,16 @@ def test_progress_is_told_as_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, shares = world("wide"), list[float]()
     cells_of("wide").counts(rows.private, np.zeros(300, np.int32), 2, on_progress=shares.append)
     assert shares == [70 / 300, 140 / 300, 210 / 300, 280 / 300, 1.0]
+
+
+def test_rows_far_out_of_the_public_range_are_in_the_far_cell() -> None:
+    """The grid ends a few spreads away, so the distance on it cannot tell how far they are."""
+    draw = np.random.default_rng(5)
+    public, private = (
+        pa.table({"glucose": draw.normal(100, 10, 500), "age": draw.normal(50, 9, 500)}) for _ in "12"
+    )
+    shifted = public.set_column(0, "glucose", pa.array(np.asarray(public["glucose"]) + 300))
+    for rows, expected in ((public, 0.0), (shifted, 1.0)):
+        cells = Cells.of_public(rows, CellSpace.fit(rows, draft(rows)), 100)
+        assert np.mean(cells.of(private) == cells.partition.far) == pytest.approx(expected, abs=0.01)
+        assert not (cells.of(rows) == cells.partition.far).any()

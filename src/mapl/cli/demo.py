@@ -33,7 +33,7 @@ def demo(
     from mapl.pipeline.request import Request
 
     classes = Classes(CLASSES)
-    request = Request(Budget(epsilon, delta), classes, n_rows=N_PATIENTS, unit=UNIT)
+    request = Request(Budget(epsilon, delta), classes, n_rows=N_PATIENTS, unit=UNIT, method="auto")
     refuse_foreign(to)
     out.print(
         f"A made-up clinic: {N_PRIVATE:,} private visits of about {N_PATIENTS:,} patients, {N_PUBLIC:,} public "
@@ -44,21 +44,21 @@ def demo(
         to / "private.parquet", LABEL, to / "public.parquet", unit=UNIT, classes=classes, groups=("region",)
     )
     folder = RunFolder(to / "run")
-    learned = learn(tables, lambda known: request, Learners("ridge"), folder, progress=progress_of(quiet=False))
+    learned = learn(tables, lambda known: request, Learners(), folder, progress=progress_of(quiet=False))
     reference = without_privacy(to)
     evaluation = write_report_of(folder, test=to / "test.parquet", reference=reference)
     folder.finish()
     out.print(table(learned, evaluation, folder.path))
     out.print(
-        f"Without any privacy the same learner on all visits is right on {reference:.2%}, and nobody can do better "
+        f"Without any privacy a linear model of all visits is right on {reference:.2%}, and nobody can do better "
         f"than {best:.2%} here. (With real patients the first figure would be private; these are made up.)"
     )
     out.print("Open the report in a browser:", str(folder.report), soft_wrap=True)
     out.print("The same by hand, on your own tables with other names (learning again spends again):")
     out.print(
         f"  mapl learn {to}/private.parquet --public {to}/public.parquet --label {LABEL} --classes "
-        f"{','.join(CLASSES)} --unit {UNIT} --rows {N_PATIENTS} --learner ridge --epsilon {epsilon:g} "
-        f"--delta {delta:g} --out own",
+        f"{','.join(CLASSES)} --unit {UNIT} --rows {N_PATIENTS} --epsilon {epsilon:g} --delta {delta:g} "
+        "--out own",
         soft_wrap=True,
     )
     out.print(f"  mapl predict {folder.student} {to}/test.parquet --out predictions.csv", soft_wrap=True)

@@ -38,6 +38,9 @@ N_COMPONENTS = 100
 MOST_FITTED = 10_000
 ENTRIES_AT_ONCE = 1 << 22
 
+SPARE_RANGE = 0.5
+"""A row is out of range if it lies half the public range or more beyond the public extremes."""
+
 TEXT_REACH = 3.0
 """How many units a text of usual length lies from the origin."""
 
@@ -56,12 +59,16 @@ class CellSpace:
         For text: directions of the public rows, one column each; None elsewhere.
     projection
         For other wide rows: principal components of public rows; None elsewhere.
+    lowest, highest
+        Between which encoded numbers rows count as resembling public ones; None where everything does.
     """
 
     encoder: Encoder
     width: int
     axes: NDArray[np.float64] | None = None
     projection: Projection | None = None
+    lowest: NDArray[np.float32] | None = None
+    highest: NDArray[np.float32] | None = None
 
     @classmethod
     def fit(cls, public: Rows, schema: Schema, encoder: Encoder | None = None) -> Self:
@@ -83,13 +90,27 @@ class CellSpace:
         encoded = own.transform(some)
         if is_sparse(encoded):
             return cls(own, N_COMPONENTS, axes=_text_axes(encoded))
-        if width > MOST_COORDINATES:
-            return cls(own, width, projection=Projection.fit(encoded, dim=N_COMPONENTS))
-        return cls(own, width)
+        projection = Projection.fit(encoded, dim=N_COMPONENTS) if width > MOST_COORDINATES else None
+        lowest, highest = encoded.min(axis=0), encoded.max(axis=0)
+        spare = SPARE_RANGE * (highest - lowest)
+        return cls(own, width, projection=projection, lowest=lowest - spare, highest=highest + spare)
 
     def points(self, rows: Rows) -> Points:
         """Return where each row lies, a function of that row alone."""
+        return self._on_grid(self.encoder.transform(rows))
+
+    def placed(self, rows: Rows) -> tuple[Points, NDArray[np.bool_]]:
+        """Return where each row lies, and whether some number of it is far out of the public range.
+
+        The grid ends a few spreads away from the centre, so that it cannot tell.
+        """
         encoded = self.encoder.transform(rows)
+        outside = np.zeros(n_rows(rows), dtype=np.bool_)
+        if self.lowest is not None and not is_sparse(encoded):
+            outside = ((encoded < self.lowest) | (encoded > self.highest)).any(axis=1)
+        return self._on_grid(encoded), outside
+
+    def _on_grid(self, encoded: Any) -> Points:
         if self.axes is not None:
             # A sparse product adds up the entries of a row one after the other, whichever rows stand beside it; a
             # product of dense rows would not.
@@ -102,11 +123,11 @@ class CellSpace:
             raise InvalidData("Some rows hold numbers that are not finite; write missing numbers as empty cells.")
         return np.asarray(np.rint(np.clip(encoded * STEPS, -REACH, REACH)), np.float32)
 
-    def blocks(self, rows: Rows) -> Iterator[tuple[int, Points]]:
-        """Yield the points of a block of rows and the number of its first row; memory is bounded by a block."""
+    def blocks(self, rows: Rows) -> Iterator[tuple[int, Points, NDArray[np.bool_]]]:
+        """Yield the number of the first row of each block, and what `placed` says; a block bounds the memory."""
         step = max(1, ENTRIES_AT_ONCE // max(int(rows.shape[1]), self.width, N_COMPONENTS))
         for start in range(0, n_rows(rows), step):
-            yield start, self.points(block_of(rows, start, min(start + step, n_rows(rows))))
+            yield start, *self.placed(block_of(rows, start, min(start + step, n_rows(rows))))
 
 
 def _components(public: Rows, schema: Schema, encoder: Encoder | None) -> Encoder:

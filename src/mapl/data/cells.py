@@ -167,7 +167,7 @@ class Cells:
                 f"There are {n_cells} cells and {n_rows(rows)} public rows; every cell needs a public row. Ask for "
                 "fewer with --cells, or give more public rows."
             )
-        points = np.concatenate([block for _, block in space.blocks(rows)])
+        points = np.concatenate([block for _, block, _ in space.blocks(rows)])
         if kind == "leaves":
             leaves = Leaves.grown(points, n_cells, targets)
             return cls(space, leaves, leaves.of(points))
@@ -197,9 +197,11 @@ class Cells:
         """
         found = np.empty(n_rows(rows), dtype=np.int64)
 
-        def assign(start: int, points: Points) -> int:
+        def assign(start: int, points: Points, outside: NDArray[np.bool_]) -> int:
             stop = start + len(points)
             found[start:stop] = self.partition.of(points)
+            if self.partition.far is not None:
+                found[start:stop][outside] = self.partition.far
             return stop
 
         def done(stop: int) -> None:
@@ -208,8 +210,8 @@ class Cells:
 
         with ThreadPoolExecutor(max_workers=n_jobs) as pool:
             waiting: list[Future[int]] = []
-            for start, points in self.space.blocks(rows):
-                waiting.append(pool.submit(assign, start, points))
+            for block in self.space.blocks(rows):
+                waiting.append(pool.submit(assign, *block))
                 if len(waiting) > n_jobs:  # never more blocks in memory than are being worked on
                     done(waiting.pop(0).result())
             for last in waiting:

@@ -104,7 +104,7 @@ def planned_cells(
         n_queries=n_rows(questions),
         budget=request.budget,
         stages=tuple(stages),
-        why=f"{why}; {cells.n_cells} cells {because}",
+        why=f"{why}; {cells.n_cells - (cells.partition.far is not None)} cells {because}",
     )
     return PlannedCells(request, plan, cells, space)
 

@@ -23,7 +23,7 @@ def cells_table(counted: Counted, classes: Classes, questions: Rows) -> pa.Table
 
     A cell without public rows, such as the one for records far from everything, has no place.
     """
-    points = np.concatenate([block for _, block in counted.cells.space.blocks(questions)]).astype(np.float64)
+    points = np.concatenate([block for _, block, _ in counted.cells.space.blocks(questions)]).astype(np.float64)
     places = _map(points)
     parts = []
     for number, one in enumerate(counted.rounds, start=1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from mapl.data.classes import Classes
 from mapl.data.id_columns import id_warning
@@ -75,7 +76,7 @@ def _method(job: Job, request: Request, facts: Facts) -> Method:
     if request.candidates:
         return by_selection(job, request)
     way, why = method_for(facts) if request.method == "auto" else (request.method, f"{request.method} as asked")
-    return by_cells(job, request, why) if way == "cells" else by_teachers(job, request)
+    return by_cells(job, request, why) if way == "cells" else by_teachers(job, replace(request, why=why))
 
 
 def facts_of(request: Request, schema: Schema, n_public: int, named: str | None = None) -> Facts:

@@ -52,6 +52,7 @@ class Request:
     error_share: float = 0.0
     spectral: bool = False
     method: str = "teachers"
+    why: str = ""
     n_cells: int | None = None
     partition: Kind = "points"
     rounds: int = 1
@@ -215,7 +216,11 @@ def planned(request: Request, n_questions: int) -> Planned:
         n_queries=task.n_queries,
         budget=request.budget,
         stages=tuple(stages),
-        why=f"{n_teachers} teachers {why_teachers}" + (f"; {choice.why}" if choice else ""),
+        why="; ".join(
+            words
+            for words in (request.why, f"{n_teachers} teachers {why_teachers}", choice.why if choice else "")
+            if words
+        ),
     )
     return Planned(request, plan, task, choice, estimate, warning)
 

@@ -164,8 +164,8 @@ def _privacy(statement: Mapping[str, Any], plan: Mapping[str, Any] | None) -> st
 def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
     if not evaluation:
         return (
-            "Not evaluated: that takes public rows with known labels. To measure it: "
-            "`mapl predict student.skops labelled.csv` reports the accuracy where the file has the label column."
+            "Not told here: where public test rows with known labels were given, report.html has it. To measure "
+            "it: `mapl predict student.skops labelled.csv` reports the accuracy where the file has a label column."
         )
     return "Measured on public labelled rows that it was not trained on.\n\n" + _table(
         {_text(name): _number(value) for name, value in evaluation.items()}
