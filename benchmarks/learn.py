@@ -308,8 +308,8 @@ def written(table: list[dict[str, Any]]) -> str:
         "credit_default) is not evidence. The rules of cells (number of cells, candidates for students) were "
         "picked on parts of the train splits only; but that trees come first and have larger leaves where all "
         "columns are categories was looked into after mushroom had reached 98.7 on benchmark seeds. diamonds, "
-        "flights and health were chosen by name and played no part in any rule. The baselines' settings were tuned on "
-        "evaluation rows.",
+        "flights and health were chosen by name and played no part in any rule. The baselines' settings were tuned "
+        "on evaluation rows.",
     ]
     for data in dict.fromkeys(row["data"] for row in table):
         mine = [row for row in table if row["data"] == data]

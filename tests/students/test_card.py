@@ -108,9 +108,9 @@ def test_a_run_without_privacy_says_so_first(student: Student) -> None:
 
 def test_figures_are_shown_where_there_are_any(student: Student) -> None:
     said = statement(SystemCoins())
-    assert "Not evaluated" in model_card(student, said)
+    assert "Not told here" in model_card(student, said)
     card = model_card(student, said, evaluation={"accuracy": 0.84127, "rows": 2000})
-    assert "Not evaluated" not in card
+    assert "Not told here" not in card
     assert "| accuracy | 0.8413 |" in card
     assert "| rows | 2000 |" in card
 
