@@ -38,6 +38,9 @@ N_COMPONENTS = 100
 MOST_FITTED = 10_000
 ENTRIES_AT_ONCE = 1 << 22
 
+FEWEST_RANGED = 100
+"""Fewer public rows say little about the range of others."""
+
 SPARE_RANGE = 0.5
 """A row is out of range if it lies half the public range or more beyond the public extremes."""
 
@@ -91,6 +94,8 @@ class CellSpace:
         if is_sparse(encoded):
             return cls(own, N_COMPONENTS, axes=_text_axes(encoded))
         projection = Projection.fit(encoded, dim=N_COMPONENTS) if width > MOST_COORDINATES else None
+        if n_rows(some) < FEWEST_RANGED:
+            return cls(own, width, projection=projection)
         lowest, highest = encoded.min(axis=0), encoded.max(axis=0)
         spare = SPARE_RANGE * (highest - lowest)
         return cls(own, width, projection=projection, lowest=lowest - spare, highest=highest + spare)
