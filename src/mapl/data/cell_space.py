@@ -42,7 +42,7 @@ FEWEST_RANGED = 100
 """Fewer public rows say little about the range of others."""
 
 SPARE_RANGE = 0.5
-"""A row is out of range if it lies half the public range or more beyond the public extremes."""
+"""A row is out of range if it lies half the public range, and a spread, beyond the public extremes."""
 
 TEXT_REACH = 3.0
 """How many units a text of usual length lies from the origin."""
@@ -97,7 +97,8 @@ class CellSpace:
         if n_rows(some) < FEWEST_RANGED:
             return cls(own, width, projection=projection)
         lowest, highest = encoded.min(axis=0), encoded.max(axis=0)
-        spare = SPARE_RANGE * (highest - lowest)
+        span = highest - lowest
+        spare = np.where(span > 0, np.maximum(SPARE_RANGE * span, 1), np.inf)  # one value alone has no range
         return cls(own, width, projection=projection, lowest=lowest - spare, highest=highest + spare)
 
     def points(self, rows: Rows) -> Points:
