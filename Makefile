@@ -30,6 +30,7 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/picture.py
 	$(BIN)/python benchmarks/learn.py
 	$(BIN)/python benchmarks/large.py
+	$(BIN)/python benchmarks/cells.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
