@@ -294,8 +294,8 @@ def written(table: list[dict[str, Any]]) -> str:
         "# From a private table to a student: accuracy in %",
         "",
         "`python benchmarks/learn.py`, mean ± standard deviation over the seeds said below each table, delta 1e-5 "
-        "(cells: 0), add or remove one record (diffprivlib: pure epsilon, replace one). The stored figures come from "
-        "several runs on the same splits, on a busy machine. mapl's rows are means over "
+        "(cells: 0), add or remove one record (diffprivlib: pure epsilon, replace one). The stored figures come "
+        "from several runs on the same splits, on a busy machine. mapl's rows are means over "
         f"{DRAWS} draws of coins per seed. Private rows: the train split; public rows: a random half of the test "
         "split without labels; "
         "accuracy on the other half. A dash: nothing was answered, or not measured.",
