@@ -31,7 +31,7 @@ def test_figures(n_units: int | None, n_public: int, epsilon: float, n_cells: in
 
 
 def test_the_reason_names_what_was_declared_and_what_was_assumed() -> None:
-    assert cells_for(5_000, 100, 0.5)[1] == "for about 5000 declared units, 100 public rows and epsilon 0.5"
+    assert cells_for(5_000, 100, 0.5)[1] == "for about 5000 declared units, 100 public rows and this budget"
     assert "400 assumed (declare them with --rows" in cells_for(None, 100, 0.5)[1]
 
 

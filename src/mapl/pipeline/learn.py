@@ -51,8 +51,8 @@ def learn(
     ask
         Makes the request once the classes are known.
     on_warning
-        Called with what a user should think about, before anything private is touched by a teacher; it follows
-        from public rows and settings alone.
+        Called with what a user should think about; it follows from public rows and settings, or from what was
+        released, and from nothing else.
     """
     coins = SystemCoins() if coins is None else coins
     folder.refuse_if_used()

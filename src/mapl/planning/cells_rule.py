@@ -34,4 +34,4 @@ def cells_for(n_units: int | None, n_public: int, epsilon: float) -> tuple[int, 
     wanted = max(FEWEST_CELLS, int(units * epsilon / RECORDS_PER_CELL))
     n_cells = min(wanted, n_public, MOST_CELLS)
     known = "declared" if n_units is not None else "assumed (declare them with --rows, in Python n_rows)"
-    return n_cells, f"for about {units} {known} units, {n_public} public rows and epsilon {epsilon:g}"
+    return n_cells, f"for about {units} {known} units, {n_public} public rows and this budget"
