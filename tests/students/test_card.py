@@ -16,9 +16,9 @@ from mapl.mechanisms import Task, make
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.release import aggregate, statement_of
 from mapl.release.cell_counts import CellCounts
+from mapl.release.cell_promise import cells_promise
 from mapl.release.cell_statement import Spent, cell_statement
 from mapl.release.loop import Released
-from mapl.release.promise import cells_promise
 from mapl.students import STRATEGIES, Student, model_card, save, train_student
 from mapl.types import Budget, State, Tallies
 

@@ -28,8 +28,8 @@ from mapl.planning.cells_rule import cells_for
 from mapl.planning.plan import Plan, Stage
 from mapl.release import Limits, Released
 from mapl.release.cell_counts import SENSITIVITY, CellCounts, release_counts
+from mapl.release.cell_promise import cells_promise
 from mapl.release.cell_statement import Spent, cell_statement
-from mapl.release.promise import cells_promise
 from mapl.students.on_counts import Round, Taught, train_on_counts
 from mapl.students.student import Student
 from mapl.types import ABSTAIN, Budget, State

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from mapl.errors import InvalidParameter
@@ -61,13 +60,12 @@ CHECKED = (
     "before, and every spend was on disk before its labels left the run.",
 )
 
-FOR_THE_USER = (
-    "For you to see to: classes, columns, the declared number of rows, the learner and its settings, the public "
-    "rows and the budget were chosen without looking at the private rows.",
+LEARNER = (
     "For you to see to: the learner learns from the rows it is handed and from public things only; code of your "
-    "own that reads other files, keeps something between calls or talks to the outside is not covered.",
-    "For you to see to: the private half of the run (key of the shards, votes, ledger) stays private, and its "
-    "ledger is never edited, copied to spend twice, or put back to an earlier state.",
+    "own that reads other files, keeps something between calls or talks to the outside is not covered."
+)
+
+NOT_COVERED = (
     "For you to see to: running times, and the messages of runs that were refused or failed, are not covered; do "
     "not publish them.",
     "For you to see to: every other release about the same people, from this table or another, spends again: the "
@@ -75,86 +73,28 @@ FOR_THE_USER = (
 )
 
 
-CHECKED_CELLS = (
-    "Checked by mapl: the cells were fixed by public rows, or by what the run had released before, and no private "
-    "row had a part in them; a row's cell depends on that row alone.",
-    "Checked by mapl: all cells got noise, empty ones too, and nothing but their noisy counts was taken from them.",
-    "Checked by mapl: the largest number of cells, noise and limits were fixed in the plan, and the spend was on "
-    "disk before the counts left the run.",
-)
-
-FOR_THE_USER_OF_CELLS = tuple(words for words in FOR_THE_USER if "the learner learns from" not in words)
-
-
-def cells_promise(adjacency: Adjacency, unit: str | None, per_unit: str = "keyed") -> Promise:
-    """Return the promise of a run that counts in cells: the same words, on other assumptions.
-
-    Parameters
-    ----------
-    per_unit
-        Which record of a unit counts: keyed, only, or latest:COLUMN.
-    """
-    public = {
-        "add-remove": (),
-        "replace-one": (
-            f"For you to see to: the values of {unit}, that is who is in the table, may be known to anybody.",
-        ),
-        "labels": (
-            "For you to see to: every feature of every row may be known to anybody, and no feature was made "
-            "from labels.",
-        ),
-    }
-    return replace(
-        promise_of(adjacency, unit),
-        assumptions=(
-            f"Checked by mapl: {_counted(unit, per_unit)}, in one cell.",
-            *CHECKED_CELLS,
-            *public[adjacency],
-            *(_declared_single(unit) if per_unit == "only" else ()),
-            _one_person(unit),
-            *FOR_THE_USER_OF_CELLS,
-        ),
-    )
-
-
-def _declared_single(unit: str | None) -> tuple[str, ...]:
+def chosen_without_looking(what: str) -> str:
+    """Say that the settings of a run were made from public facts."""
     return (
-        f"For you to see to: every {unit} has one record, as you declared. A table with differing records of one "
-        f"{unit} would have been refused, so the run itself tells that there were none; that is not hidden.",
+        f"For you to see to: classes, columns, the declared number of rows, {what}the public rows and the budget "
+        "were chosen without looking at the private rows."
     )
 
 
-def _counted(unit: str | None, per_unit: str) -> str:
-    if unit is None:
-        return "every record was counted once"
-    rule, _, column = per_unit.partition(":")
-    by_lot = "a keyed hash of its own id and content"
-    which = {
-        "keyed": f"one record was counted, drawn by {by_lot}",
-        "only": "one record was counted",
-        "latest": f"the record with the largest {column} was counted, of several the one drawn by {by_lot}",
-    }
-    return f"of every {unit} {which[rule]}"
+def stays_private(what: str) -> str:
+    """Say what must never leave the private half of a run, or return to an earlier state."""
+    return (
+        f"For you to see to: the private half of the run ({what}) stays private, and its ledger is never edited, "
+        "copied to spend twice, or put back to an earlier state."
+    )
 
 
-CHECKED_SELECTION = (
-    "Checked by mapl: whether a unit was learned from or set aside to compare the methods is a keyed hash of its "
-    "own identity, and no unit was both.",
-    "Checked by mapl: of every unit set aside one record counted, as right or wrong, in the score of each method.",
+FOR_THE_USER = (
+    chosen_without_looking("the learner and its settings, "),
+    LEARNER,
+    stays_private("key of the shards, votes, ledger"),
+    *NOT_COVERED,
 )
-
-FOR_THE_USER_OF_SELECTIONS = (
-    "For you to see to: the student predicts every row by itself, whatever rows stand beside it, as all students "
-    "that mapl has a name for do."
-)
-
-
-def selection_assumptions(methods: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the assumptions of a choice among methods: those of each of them, and those of the choice itself."""
-    every = dict.fromkeys(words for assumptions in methods for words in assumptions)
-    yours = [words for words in every if words.startswith("For you to see to")]
-    checked = [words for words in every if words not in yours]
-    return (*checked, *CHECKED_SELECTION, *yours, FOR_THE_USER_OF_SELECTIONS)
 
 
 def promise_of(adjacency: Adjacency, unit: str | None) -> Promise:
@@ -182,7 +122,7 @@ def add_remove(unit: str | None = None) -> Promise:
             f"Checked by mapl: the shard of a record is a keyed hash of {_identity(unit)}, so it depends on nobody "
             "else.",
             *CHECKED,
-            _one_person(unit),
+            one_person(unit),
             *FOR_THE_USER,
         ),
         words=f"{'any one record' if unit is None else f'the records of any one {unit}'} been left out of the "
@@ -212,7 +152,7 @@ def replace_one(unit: str | None) -> Promise:
             "else and not on what the record says.",
             *CHECKED,
             f"For you to see to: the values of {unit}, that is who is in the table, may be known to anybody.",
-            _one_person(unit),
+            one_person(unit),
             *FOR_THE_USER,
         ),
         words=f"the records of any one {unit} said something entirely different",
@@ -236,7 +176,7 @@ def label_private(unit: str | None = None) -> Promise:
             *CHECKED,
             "For you to see to: every feature of every row may be known to anybody, and no feature was made from "
             "labels.",
-            _one_person(unit),
+            one_person(unit),
             *FOR_THE_USER,
         ),
         words=(
@@ -255,7 +195,7 @@ def _identity(unit: str | None) -> str:
     return "its own content" if unit is None else f"its own {unit}"
 
 
-def _one_person(unit: str | None) -> str:
+def one_person(unit: str | None) -> str:
     if unit is None:
         return (
             "For you to see to: every person has one record. Somebody with k records is protected k times less: "

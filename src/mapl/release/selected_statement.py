@@ -11,7 +11,8 @@ from mapl.planning.plan import together
 from mapl.release.best_of import BestOf
 from mapl.release.cell_statement import COUNTED
 from mapl.release.ledger_part import stage_of
-from mapl.release.promise import Promise, selection_assumptions
+from mapl.release.promise import Promise
+from mapl.release.selection_promise import selection_assumptions
 from mapl.release.statement import VOTE, StageSpend, Statement, added, in_plain_words, noise_of, not_private
 from mapl.types import Budget
 
