@@ -37,9 +37,9 @@ from mapl.data.shards import ShardKey
 from mapl.data.table import PrivateTable, private_table
 from mapl.errors import MaplError
 from mapl.noise import SeededCoins
-from mapl.pipeline.cells import FIRST, planned_cells
 from mapl.pipeline.label import Workplace, label, shards
 from mapl.pipeline.learn import facts_of
+from mapl.pipeline.planned_cells import FIRST, planned_cells
 from mapl.pipeline.request import Request, planned
 from mapl.planning.method_rule import method_for
 from mapl.release import MemoryLedger

@@ -25,8 +25,9 @@ from mapl.data import Classes, PrivateTable, Schema, ShardKey, conformed, draft
 from mapl.data.synthetic import LABEL, UNIT
 from mapl.errors import InvalidData, InvalidParameter, LedgerError, PlanMismatch
 from mapl.noise import Coins, SystemCoins
-from mapl.pipeline.cells import Counted, PlannedCells, count, planned_cells, train
+from mapl.pipeline.cells import Counted, count, train
 from mapl.pipeline.label import Workplace
+from mapl.pipeline.planned_cells import PlannedCells, planned_cells
 from mapl.pipeline.request import Adjacency, Request
 from mapl.release import Entry, MemoryLedger
 from mapl.release.cell_counts import MOST_ENTRIES, CellCounts

@@ -20,13 +20,14 @@ from mapl.errors import InvalidParameter
 from mapl.estimators.face import Given, PrivateEstimator, sized
 from mapl.estimators.given import names_of
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.cells import count, planned_cells
+from mapl.pipeline.cells import count
 from mapl.pipeline.cells import train as train_on_cells
 from mapl.pipeline.inputs import split_label_private
 from mapl.pipeline.job import Learners
 from mapl.pipeline.label import Effort, Labelled, Workplace, label, shards
 from mapl.pipeline.learn import facts_of
 from mapl.pipeline.one_each import one_each
+from mapl.pipeline.planned_cells import planned_cells
 from mapl.pipeline.request import Request
 from mapl.planning.method_rule import method_for
 from mapl.planning.plan import Plan

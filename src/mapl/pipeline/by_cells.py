@@ -11,11 +11,12 @@ from mapl.data.constant_columns import constant_warning
 from mapl.data.encoding import shared_encoder
 from mapl.data.rows import Rows, n_rows, take
 from mapl.data.table import PrivateTable
-from mapl.pipeline.cells import STEPS, count, planned_cells, train
+from mapl.pipeline.cells import STEPS, count, train
 from mapl.pipeline.job import Job
 from mapl.pipeline.label import Workplace
 from mapl.pipeline.method import Made, Method, Work, sized
 from mapl.pipeline.one_each import one_each
+from mapl.pipeline.planned_cells import planned_cells
 from mapl.pipeline.request import Request
 from mapl.students.on_counts import Round
 from mapl.students.student import Student

@@ -15,11 +15,11 @@ from mapl.data.table import private_table, read_table
 from mapl.noise import Coins, SystemCoins
 from mapl.pipeline.by_cells import by_cells
 from mapl.pipeline.by_teachers import by_teachers
-from mapl.pipeline.cells import affordable_cells
 from mapl.pipeline.folder import RunFolder
 from mapl.pipeline.inputs import PublicRows, declared, public_rows, read_private, split_label_private, test_rows
 from mapl.pipeline.job import Job, Learned, Learners, Progress, Source, Tables
 from mapl.pipeline.method import Method, carry_out
+from mapl.pipeline.planned_cells import affordable_cells
 from mapl.pipeline.published import refuse_unfit_groups
 from mapl.pipeline.request import Request
 from mapl.pipeline.selection import by_selection
