@@ -22,6 +22,18 @@ DELTA = 1e-5
 BATCH, EPOCHS, CLIP, RATE = 1024, 20, 1.0, 4.0
 
 
+class Rows(TensorDataset):
+    """Tensors from which a batch is taken at once, not row by row."""
+
+    def __getitems__(self, chosen: list[int]) -> list[tuple[torch.Tensor, ...]]:
+        return [self[torch.as_tensor(chosen)]] if chosen else []
+
+
+def whole(batch: list[tuple[torch.Tensor, ...]]) -> tuple[torch.Tensor, ...]:
+    """Return a batch that `Rows` has already put together."""
+    return batch[0]
+
+
 def accuracy(split_npz: str, epsilon: float, seed: int) -> float:
     """Train on the private rows of a split and return the accuracy on its evaluation rows."""
     split = np.load(split_npz)
@@ -33,7 +45,7 @@ def accuracy(split_npz: str, epsilon: float, seed: int) -> float:
     model, optimizer, batches = PrivacyEngine(accountant="prv").make_private_with_epsilon(
         module=linear,
         optimizer=torch.optim.SGD(linear.parameters(), lr=RATE),
-        data_loader=DataLoader(TensorDataset(X.float(), y.long()), batch_size=BATCH),
+        data_loader=DataLoader(Rows(X.float(), y.long()), batch_size=BATCH, collate_fn=whole),
         target_epsilon=epsilon,
         target_delta=DELTA,
         epochs=EPOCHS,
