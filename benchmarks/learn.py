@@ -366,6 +366,7 @@ def main() -> None:
     default = [name for name in CLASSES if name != "sst2"]
     parser.add_argument("--data", nargs="+", choices=list(CLASSES), default=default)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0, help="go on with a run that ended early")
     parser.add_argument("--epsilons", nargs="+", type=float, default=list(EPSILONS))
     parser.add_argument(
         "--what",
@@ -378,7 +379,7 @@ def main() -> None:
     seeds, epsilons = (1, (1.0,)) if asked.quick else (asked.seeds, tuple(asked.epsilons))
     rows: list[dict[str, Any]] = []
     for data in asked.data:
-        for seed in range(seeds):
+        for seed in range(asked.first_seed, seeds):
             try:
                 for row in measure(data, seed, epsilons, asked.what):
                     rows.append({"data": data, "seed": seed, **row})
@@ -396,11 +397,23 @@ def store(rows: list[dict[str, Any]]) -> None:
     """Write what has been measured so far; what was not measured now keeps its figures."""
     RESULTS.mkdir(exist_ok=True)
     stored = RESULTS / "learn.json"
-    measured = {(row["data"], row["method"]) for row in rows}
+    measured = {_place(row) for row in rows}
     before = json.loads(stored.read_text())["rows"] if stored.exists() else []
-    every = [row for row in before if (row["data"], row["method"]) not in measured] + rows
+    every = [row for row in before if _place(row) not in measured] + rows
+    every.sort(key=lambda row: (list(CLASSES).index(row["data"]), _rank(row["method"]), row["epsilon"] or 0))
     stored.write_text(json.dumps({"rows": every, "summary": summary(every)}, indent=1) + "\n")
     (RESULTS / "learn.md").write_text(written(summary(every)))
+
+
+def _place(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["data"], row["method"], row["epsilon"], row["seed"]
+
+
+def _rank(method: str) -> tuple[int, str]:
+    """Put first what has no privacy, then mapl's own ways, then the others."""
+    return next(
+        (rank for rank, known in enumerate(("without privacy", *OWN)) if method.startswith(known)), 9
+    ), method
 
 
 if __name__ == "__main__":

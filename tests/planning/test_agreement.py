@@ -113,3 +113,14 @@ def test_the_model_of_agreement_lies_between_two_real_sets_of_votes() -> None:
         assert np.abs(real - model).mean() < 0.07
         above[name] = float((real - model).mean())
     assert above["adult"] > 0 > above["mnist"]
+
+
+@pytest.mark.parametrize("n_teachers", [100, 251])
+@pytest.mark.parametrize("n_classes", [3, 10])
+def test_a_known_runner_up_leaves_the_other_votes_to_others(n_teachers: int, n_classes: int) -> None:
+    agreement = Agreement(((0.6, 0.5), (0.5, 0.25), (0.35, 0.25)), (0.25, 0.4, 0.33))
+    counts = agreement.tallies(n_teachers, n_classes).counts
+    assert (counts.sum(axis=1) == n_teachers).all()
+    assert (counts.argmax(axis=1) == 1).all()
+    assert np.abs(counts[:, 1] / n_teachers - [0.6, 0.5, 0.35]).max() < 0.02
+    assert np.abs(counts[:2, 0] / n_teachers - [0.25, 0.4]).max() < 0.02

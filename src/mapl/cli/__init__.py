@@ -5,7 +5,21 @@ from __future__ import annotations
 import typer
 
 from mapl import __version__
-from mapl.cli import aggregate, audit, demo, learn, learners, mechanisms, predict, report, schema
+from mapl.cli import (
+    aggregate,
+    answer,
+    audit,
+    bounds,
+    demo,
+    learn,
+    learners,
+    margin,
+    mechanisms,
+    plan,
+    predict,
+    report,
+    schema,
+)
 from mapl.cli.console import Verbs
 
 app = typer.Typer(
@@ -31,11 +45,15 @@ def mapl(
 
 
 app.command()(aggregate.aggregate)
+app.command()(answer.answer)
 app.command()(audit.audit)
+app.add_typer(bounds.app, name="bounds")
 app.command()(demo.demo)
 app.command()(learn.learn)
 app.command()(learners.learners)
+app.command()(margin.margin)
 app.command()(mechanisms.mechanisms)
+app.command()(plan.plan)
 app.command()(predict.predict)
 app.command()(report.report)
 app.command()(schema.schema)

@@ -11,7 +11,6 @@ from typing import ClassVar, Self
 import numpy as np
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
-from scipy.signal import fftconvolve
 
 from mapl.accounting import ORDERS, Loss, capacity
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
@@ -268,8 +267,10 @@ def _distance(abstaining: Floats, law: GaussianLaw, centre: int, goal: float) ->
     length = len(abstaining) + centre + 2 * law.width
     distances = np.arange(length)
     heights = np.concatenate([np.ones(length), abstaining, np.full(length + law.width, abstaining[-1])])
-    # Average of y(d - centre - rho) over rho, as one convolution; heights start at -length.
-    average = fftconvolve(heights, law.point)
+    # Average of y(d - centre - rho) over rho, as one convolution; heights start at -length. By hand, since
+    # scipy.signal would take longer to import than everything else that the command line needs.
+    size = 1 << (len(heights) + len(law.point)).bit_length()
+    average = np.fft.irfft(np.fft.rfft(heights, size) * np.fft.rfft(law.point, size), size)
     expected = average[distances - centre + length + law.width]
     reached = expected <= goal
     return int(np.argmax(reached)) if reached.any() else None

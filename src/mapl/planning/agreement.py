@@ -30,6 +30,8 @@ class Agreement:
     """
 
     groups: tuple[tuple[float, float], ...]
+    runners_up: tuple[float, ...] | None = None
+    """The runner-up's share of the votes in each group; None for as strong a runner-up as can be."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -59,18 +61,23 @@ class Agreement:
     def tallies(self, n_teachers: int, n_classes: int) -> Tallies:
         """Return one typical question per group: the winner's votes, the others on as strong a runner-up as can be.
 
-        A strong runner-up is the hardest case for every mechanism. The winner is class 1, so that lucky ties
-        never help it.
+        A strong runner-up is the hardest case for every mechanism; where its share is known too, other votes are
+        shared out among the other classes. The winner is class 1, so that lucky ties never help it.
         """
         counts = np.zeros((len(self.groups), n_classes), dtype=np.int64)
         others = [0, *range(2, n_classes)]
-        for row, (share, _) in zip(counts, self.groups, strict=True):
+        runners_up = self.runners_up or (1.0,) * len(self.groups)
+        for row, (share, _), runner_up in zip(counts, self.groups, runners_up, strict=True):
             # With fewer votes than this the class could not win at all.
             row[1] = max(math.floor(share * n_teachers), -(-(n_teachers + 1) // n_classes))
-            rest = n_teachers - row[1]
+            elsewhere = max(n_teachers - row[1] - round(runner_up * n_teachers), 0)
+            each, more = divmod(elsewhere, max(n_classes - 2, 1))
+            row[2:] = np.minimum(each + (np.arange(n_classes - 2) < more), row[1])
+            rest = n_teachers - row.sum()
             for y in others:
-                row[y] = min(rest, row[1] - 1 if y == 0 else row[1])
-                rest -= row[y]
+                more = min(rest, row[1] - (y == 0) - row[y])
+                row[y] += more
+                rest -= more
         return Tallies(counts)
 
     def weights(self) -> NDArray[np.float64]:

@@ -5,26 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from mapl.accounting import Loss, smallest_real
 from mapl.errors import CannotCalibrate, InvalidParameter, MaplError
 from mapl.mechanisms import AnyMechanism, Task, entry, make
-from mapl.mechanisms.noisy_max import NoisyMax
-from mapl.planning.agreement import Agreement
-from mapl.planning.forecast import Forecast, forecast, reached
-from mapl.types import State
+from mapl.planning.candidates import exactly
+from mapl.planning.expectation import Expected, asked_by, expect
+from mapl.planning.limits import MOST_THRESHOLD_ABSTENTIONS, best_limit
+from mapl.planning.options import Option, fallback_for, options
 
-ENOUGH_AGREEMENT = 0.98
-"""Answering everything is preferred, being simplest, if this share of answers is expected to be the winner."""
-MOST_THRESHOLD_ABSTENTIONS = 7
 PAPER_ABSTENTIONS = 10
-ARGMAX_CONSTANT = 0.64
-"""A noisy argmax costs about this times order / sigma^2; the exact price decides later."""
-USEFUL = 0.5
-"""A limit is considered only if a unanimous vote would be answered with at least this probability."""
-MOST_ABSTENTIONS = 2000
-MANY_TEACHERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +23,7 @@ class Choice:
     why: str
 
 
-def choose(name: str, task: Task, *, agreement: Agreement, must_answer: bool, settings: dict[str, Any]) -> Choice:
+def choose(name: str, task: Task, *, agreement: Expected, must_answer: bool, settings: dict[str, Any]) -> Choice:
     """Return the named mechanism, or for "auto" the one expected to release most. Votes are never read.
 
     Parameters
@@ -66,12 +54,16 @@ def choose(name: str, task: Task, *, agreement: Agreement, must_answer: bool, se
     return _answering_all(task, agreement, given) if must_answer else _may_abstain(task, agreement, given)
 
 
-def _may_abstain(task: Task, agreement: Agreement, given: dict[str, Any]) -> Choice:
-    """Answer everything if that is reliable enough; otherwise take the better of ladder and threshold-ladder."""
-    if "max_abstentions" not in given and _noisy_max_agrees(task, agreement):
-        return _answering_all(task, agreement, given)
+def _may_abstain(task: Task, agreement: Expected, given: dict[str, Any]) -> Choice:
+    """Take what is expected to answer most reliably; with a limit on abstentions, a ladder that keeps it."""
+    if "max_abstentions" in given:
+        return _limited(task, agreement, given)
+    return _first_that_fits(options(task, agreement, must_answer=False), task, agreement)
+
+
+def _limited(task: Task, agreement: Expected, given: dict[str, Any]) -> Choice:
     names = ["ladder"]
-    if given.get("max_abstentions", 1) <= MOST_THRESHOLD_ABSTENTIONS:
+    if given["max_abstentions"] <= MOST_THRESHOLD_ABSTENTIONS:
         names.append("threshold-ladder")
     choices, refusals = [], []
     for name in names:
@@ -84,52 +76,42 @@ def _may_abstain(task: Task, agreement: Agreement, given: dict[str, Any]) -> Cho
     return max(choices, key=lambda c: expect(c.mechanism, task, agreement).answered)
 
 
-def _answering_all(task: Task, agreement: Agreement, given: dict[str, Any]) -> Choice:
+def _answering_all(task: Task, agreement: Expected, given: dict[str, Any]) -> Choice:
     """Take whichever mechanism is expected to publish the winner most often while answering every question."""
-    simplest = "link" if task.n_classes <= 3 else "noisy-max"
-    choices = [Choice(make(simplest, task), "")] if "max_abstentions" not in given else []
-    if not choices or _few_abstentions(task, agreement):
-        fallback = "ladder-then-link" if task.n_classes == 2 else "ladder-then-max"
+    if "max_abstentions" in given:
+        mechanism = _with_limit(fallback_for(task), task, agreement, given).mechanism
+        return Choice(mechanism, _expected(mechanism, task, agreement))
+    return _first_that_fits(options(task, agreement, must_answer=True), task, agreement)
+
+
+def _first_that_fits(offered: list[Option], task: Task, agreement: Expected) -> Choice:
+    """Price the options exactly, best first, until one stays within the budget."""
+    refusals = []
+    for option in offered:
         try:
-            choices.append(_with_limit(fallback, task, agreement, given))
-        except CannotCalibrate:
-            if not choices:
-                raise
-    best = max(choices, key=lambda c: expect(c.mechanism, task, agreement).winners)
-    expected = expect(best.mechanism, task, agreement)
-    return Choice(
-        best.mechanism,
+            mechanism = exactly(option.mechanism, task)
+        except MaplError as refusal:
+            refusals.append(f"{option.name}: {refusal}")
+            continue
+        return Choice(mechanism, _expected(mechanism, task, agreement))
+    raise CannotCalibrate("No mechanism fits. " + " ".join(refusals))
+
+
+def _expected(mechanism: AnyMechanism, task: Task, agreement: Expected) -> str:
+    expected, asked = expect(mechanism, task, agreement), asked_by(mechanism, task.n_queries)
+    words = (
         f"it is expected to answer {expected.answered:.0f} of {task.n_queries} questions, {expected.agreement:.1%} "
-        f"with the winner, if the winner's share of the votes is {agreement}",
+        f"with the winner, if the winner's share of the votes is {agreement}"
     )
+    if asked < task.n_queries:
+        words += (
+            f"; only the first {asked} questions are asked and the rest stay without an answer, because noise on "
+            "more of them would make more labels wrong"
+        )
+    return words
 
 
-def _few_abstentions(task: Task, agreement: Agreement) -> bool:
-    """Say whether a ladder would abstain on so few questions that answering those separately can pay."""
-    limit = max(1, task.n_queries // 10)
-    try:
-        ladder = make("ladder", task, max_abstentions=min(limit, MOST_ABSTENTIONS))
-    except CannotCalibrate:
-        return False
-    expected = expect(ladder, task, agreement)
-    return expected.answered + expected.abstained >= 0.95 * task.n_queries
-
-
-def _noisy_max_agrees(task: Task, agreement: Agreement) -> bool:
-    """Say whether answering everything would be reliable, by the limiting price of a noisy argmax."""
-    budget = task.budget
-
-    def affordable(sigma: float) -> bool:
-        return (Loss.zcdp(ARGMAX_CONSTANT / sigma**2) * task.n_queries).epsilon(budget.delta) <= budget.epsilon
-
-    sigma = smallest_real(affordable, 0.5, 8.0, rounds=12)
-    if sigma > task.n_teachers:
-        return False
-    noisy = NoisyMax(sigma, task.n_queries, task.n_classes, budget.delta, budget.epsilon)
-    return expect(noisy, task, agreement).agreement >= ENOUGH_AGREEMENT
-
-
-def _with_limit(name: str, task: Task, agreement: Agreement, given: dict[str, Any]) -> Choice:
+def _with_limit(name: str, task: Task, agreement: Expected, given: dict[str, Any]) -> Choice:
     """Calibrate a mechanism; a limit on abstentions that was left open is set by forecast."""
     found = entry(name)
     if "max_abstentions" not in found.settings or "max_abstentions" in given:
@@ -139,53 +121,10 @@ def _with_limit(name: str, task: Task, agreement: Agreement, given: dict[str, An
         return Choice(
             make(name, task, max_abstentions=limit, **given), f"as asked, max_abstentions {limit} by default"
         )
-    candidates: list[tuple[float, int, AnyMechanism]] = []
-    last = ""
-    most = MOST_THRESHOLD_ABSTENTIONS if name == "threshold-ladder" else MOST_ABSTENTIONS
-    # Pricing a noisy max of three or more classes, or a long table, takes a second, so fewer limits are tried.
-    slow = (name == "ladder-then-max" and task.n_classes > 2) or task.n_teachers > MANY_TEACHERS
-    tried = 4 if slow else 14
-    for limit in _limits(task.n_queries, most, tried):
-        try:
-            mechanism = make(name, task, max_abstentions=limit, **given)
-        except CannotCalibrate as refusal:
-            last = str(refusal)
-            continue
-        if candidates and mechanism.chance_if_unanimous(task.n_teachers, task.n_classes) < USEFUL:
-            break  # larger limits only need larger distances
-        candidates.append((expect(mechanism, task, agreement).winners, limit, mechanism))
-    if not candidates:
-        raise CannotCalibrate(last)
-    _, limit, mechanism = max(candidates, key=lambda c: c[0])
+    mechanism, limit = best_limit(name, task, agreement, given)
     expected = expect(mechanism, task, agreement)
     return Choice(
         mechanism,
         f"max_abstentions {limit} is expected to answer {expected.answered:.0f} of {task.n_queries} questions "
         f"if the winner's share of the votes is {agreement}",
     )
-
-
-def _limits(n_queries: int, most: int, tried: int) -> list[int]:
-    return sorted({round(t) for t in np.geomspace(1, min(n_queries, most), tried)})
-
-
-def expect(mechanism: AnyMechanism, task: Task, agreement: Agreement) -> Forecast:
-    """Forecast a run on the declared agreement, for mechanisms that answer all or halt at an abstention."""
-    block = agreement.tallies(task.n_teachers, task.n_classes)
-    questions = _apportioned(agreement, task.n_queries)
-    limit = getattr(mechanism, "max_abstentions", None)
-    starts = mechanism.starts() if hasattr(mechanism, "starts") else [(1.0, State())]
-    published = np.zeros((len(block), 1))
-    for weight, state in starts:
-        if weight < 1e-4:
-            continue
-        chances = mechanism.chances(block, state)
-        abstaining = 1 - chances[:, : task.n_classes].sum(axis=1)
-        taken = np.ones(len(block)) if limit is None else reached(questions, abstaining.clip(0, 1), limit)
-        published = published + weight * chances * (questions * taken)[:, None]
-    return forecast(published, block.values, task.n_classes)
-
-
-def _apportioned(agreement: Agreement, n_queries: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    ends = np.round(np.cumsum(agreement.weights()) * n_queries).astype(np.int64)
-    return np.diff(ends, prepend=0)

@@ -21,6 +21,8 @@ class Forecast:
     answered: float
     winners: float
     abstained: float
+    right: float | None = None
+    """Expected answers that give the true label, where something is known about it."""
 
     @property
     def agreement(self) -> float:
@@ -48,7 +50,8 @@ def reached(questions: NDArray[np.int64], abstaining: Floats, max_abstentions: i
     mean = float(questions @ abstaining)
     deviation = float(np.sqrt(questions @ (abstaining * (1 - abstaining))))
     # N stays within twelve deviations of its mean but for a chance below 1e-30, so a longer table tells no more.
-    support = min(int(questions.sum()), math.ceil(mean + 12 * deviation) + 64)
+    first = max(0, math.floor(mean - 12 * deviation) - 64)
+    support = min(int(questions.sum()), math.ceil(mean + 12 * deviation) + 64) - first
     if support > MOST_EXACT:
         nodes, weights = np.polynomial.hermite_e.hermegauss(41)
         others = np.maximum(mean + deviation * nodes, 0.0)
@@ -60,9 +63,11 @@ def reached(questions: NDArray[np.int64], abstaining: Floats, max_abstentions: i
     # A fair coin's factor vanishes at one frequency; a tiny one in its place changes the law by less than 1e-100.
     logs = np.log(np.where(np.abs(factors) < 1e-150, 1e-150, factors))
     whole = questions @ logs
-    taken = np.minimum(1.0, max_abstentions / np.arange(1, size + 1))
+    counts = np.arange(first, first + support + 1)
+    taken = np.minimum(1.0, max_abstentions / (counts + 1))
     out = np.empty(len(questions))
     for g, own in enumerate(logs):
         law = np.fft.irfft(np.exp(whole - own).conj(), size)
-        out[g] = float(law[: support + 1] @ taken[: support + 1])
+        # The law is periodic: it is read where its one bump lies.
+        out[g] = float(law[counts % size] @ taken)
     return out

@@ -1,0 +1,257 @@
+"""``mapl plan``: what a budget can buy, before a private row is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+from rich.table import Table
+
+from mapl.cli.console import out, warn
+from mapl.cli.public_sample import measured_on
+from mapl.errors import InvalidData, InvalidParameter
+from mapl.planning import Agreement
+from mapl.planning.answer import Answer, answered
+from mapl.planning.earlier_runs import EarlierRun, EarlierRuns, composed
+from mapl.planning.learning_curve import LearningCurve
+from mapl.planning.question import Question, Wish
+from mapl.release.promise import promise_of
+from mapl.release.statement import at_most, to_json
+
+RECORD = "record"
+LARGE_DELTA = 1e-3
+MOST_SHOWN = 8
+
+
+class Compared(StrEnum):
+    """Which tables are compared."""
+
+    add_remove = "add-remove"
+    replace_one = "replace-one"
+    labels = "labels"
+
+
+def plan(
+    delta: float = typer.Option(help="Failure probability, well below one over the number of people."),
+    epsilon: float | None = typer.Option(None, help="Privacy budget; left out, it is solved for."),
+    rows: int | None = typer.Option(None, help="About how many people the private table has; may be solved for."),
+    queries: int | None = typer.Option(None, help="How many public rows are to be labelled; may be solved for."),
+    n_classes: int | None = typer.Option(None, help="Number of classes.  [default: 2, or those of the sample]"),
+    learning_curve: Path | None = typer.Option(
+        None, help='The learner\'s error by rows: JSON {"100": 0.2}, or CSV rows,error.'
+    ),
+    error_at: str | None = typer.Option(None, help="The same in short, such as 100:0.20,1000:0.16."),
+    public_sample: Path | None = typer.Option(
+        None, help="PUBLIC labelled rows, on which small teachers are trained to measure it."
+    ),
+    label: str | None = typer.Option(None, help="The column of the labels of --public-sample."),
+    learner: str | None = typer.Option(
+        None, help="The learner to measure: a preset or module:name. [default: ridge]"
+    ),
+    agreement: str | None = typer.Option(
+        None, help="Instead of a curve: the winner's share of the votes, such as 0.95:0.6,0.7:0.4."
+    ),
+    must_answer: bool = typer.Option(False, help="Only plans that answer every question that is asked."),
+    teachers: int | None = typer.Option(None, help="Fix the number of teachers."),
+    max_abstentions: int | None = typer.Option(None, help="Fix the limit on abstentions."),
+    want_answered: float | None = typer.Option(
+        None, help="Wish: this share (or number) of the questions, losing a point of accuracy to noise at most."
+    ),
+    want_accuracy: float | None = typer.Option(None, help="Wish: this accuracy of the student."),
+    adjacency: Compared | None = typer.Option(
+        None, help="Which tables are compared.  [default: add-remove, or that of the earlier runs]"
+    ),
+    unit: str | None = typer.Option(None, help="The column that says whose a row is, such as patient_id."),
+    going_on: list[Path] = typer.Option(
+        [], "--continue", help="Folder of an earlier run on the same people; its promise counts. Repeatable."
+    ),
+    to: Path | None = typer.Option(None, "--out", help="HTML page to write, with pictures."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
+) -> None:
+    """Say what can be had for a budget, and which number of teachers and mechanism to take. Reads nothing private.
+
+    Leave out one of --epsilon, --rows and --queries and give a wish (--want-answered or --want-accuracy) to solve
+    for it; with all of them given, a wish solves for the number of teachers, or with --teachers for the limit on
+    abstentions. Exit code 2: bad input, a wish that cannot be met, or nothing left of the budget.
+    """
+    if to is not None:
+        refuse_taken(to)
+    if LARGE_DELTA <= delta < 1:
+        warn(f"delta {delta:g} lets about one unit in {1 / delta:.0f} go unprotected; 1e-5 is usual.")
+    earlier = composed([_read_run(folder) for folder in going_on])
+    measured = measured_on(public_sample, label=label, learner=learner, n_classes=n_classes, quiet=as_json)
+    classes = measured.n_classes if measured is not None else 2 if n_classes is None else n_classes
+    question = Question(
+        delta=delta,
+        epsilon=epsilon,
+        rows=rows,
+        queries=queries,
+        n_classes=classes,
+        teachers=teachers,
+        max_abstentions=max_abstentions,
+        curve=_curve(learning_curve, error_at, classes),
+        measured=measured,
+        agreement=None if agreement is None else Agreement.parse(agreement),
+        must_answer=must_answer,
+        adjacency=_adjacency(adjacency, earlier),
+        unit=unit or (RECORD if earlier is None else earlier.unit),
+    )
+    wish = _wish(want_answered, want_accuracy, question)
+    if earlier is not None:
+        earlier.refuse_other(adjacency=question.adjacency, unit=question.unit)
+        question = _with_rest(question, earlier)
+    promise = promise_of(question.adjacency, None if question.unit == RECORD else question.unit)  # type: ignore[arg-type]
+    found = answered(question, wish, adjacency=promise.adjacency, unit=promise.unit, earlier=earlier)
+    if to is not None:
+        from mapl.report.plan_page import write_page
+
+        write_page(to, found)
+    if as_json:
+        typer.echo(to_json({**found.to_dict(), "out": None if to is None else str(to)}))
+        return
+    show(found)
+    if to is not None:
+        out.print(f"The page with the pictures is in {to}.", soft_wrap=True)
+
+
+def refuse_taken(path: Path) -> None:
+    """Refuse, before any work, a page that could not be written."""
+    if path.exists():
+        raise InvalidParameter(f"{path} exists already; choose another file with --out, or remove it first.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidParameter(f"{path} is in a folder that does not exist; make it, or choose another --out.")
+
+
+def _wish(share: float | None, accuracy: float | None, question: Question) -> Wish | None:
+    """Take the wish, refusing one that nothing is left open for, and something left open without one."""
+    wish = None if share is None and accuracy is None else Wish(share, accuracy)
+    missing = question.unknown()
+    if wish is None and missing is not None:
+        raise InvalidParameter(
+            f"{missing} is not given. Give it, or say what it is to reach, with --want-answered 0.9 or "
+            "--want-accuracy 0.83, and it is solved for."
+        )
+    return wish
+
+
+def _adjacency(given: Compared | None, earlier: EarlierRuns | None) -> str:
+    if given is not None:
+        return given.value
+    return Compared.add_remove.value if earlier is None else earlier.adjacency
+
+
+def _with_rest(question: Question, earlier: EarlierRuns) -> Question:
+    """Take what earlier runs have promised off the budget; where epsilon is solved for, off delta alone."""
+    total = question.epsilon
+    rest = earlier.rest(epsilon=earlier.epsilon + 1.0 if total is None else total, delta=question.delta)
+    return replace(question, epsilon=None if total is None else rest.epsilon, delta=rest.delta)
+
+
+def _read_run(folder: Path) -> EarlierRun:
+    """Read the public files of a run that tell its promise."""
+    from mapl.pipeline.folder import RunFolder
+    from mapl.pipeline.published import PLAN, STATEMENT
+
+    public = RunFolder(folder).public
+    try:
+        planned = (public / PLAN).read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidParameter(
+            f"{folder} holds no run: {PLAN} is missing in its public half. Give the folder that mapl learn wrote."
+        ) from None
+    except (OSError, UnicodeDecodeError):
+        raise InvalidData(f"{PLAN} in {public} cannot be read; restore the public half of the run.") from None
+    try:
+        said = (public / STATEMENT).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        said = None
+    except (OSError, UnicodeDecodeError):
+        raise InvalidData(f"{STATEMENT} in {public} cannot be read; restore the public half of the run.") from None
+    return EarlierRun.of(str(folder), plan=planned, statement=said)
+
+
+def _curve(path: Path | None, text: str | None, n_classes: int) -> LearningCurve | None:
+    if path is not None and text is not None:
+        raise InvalidParameter("Give --learning-curve or --error-at, not both.")
+    if text is not None:
+        return LearningCurve.parse(text, n_classes=n_classes)
+    if path is None:
+        return None
+    try:
+        content = path.read_text(encoding="utf-8")
+    except OSError as failure:
+        raise InvalidParameter(
+            f"{path} cannot be read ({failure.strerror}); give a file with --learning-curve."
+        ) from None
+    except UnicodeDecodeError:
+        raise InvalidData(f"{path} is no text; write JSON or CSV.") from None
+    return LearningCurve.read(content, n_classes=n_classes)
+
+
+def show(found: Answer) -> None:
+    """Print an answer for people."""
+    question, solution = found.question, found.solution
+    if found.earlier is not None:
+        out.print(
+            f"Earlier runs: {found.earlier.described()}. For one more run epsilon {question.epsilon:.6g} is left "
+            f"({found.terms}).",
+            soft_wrap=True,
+        )
+    if solution is not None:
+        out.print(f"{solved_in_words(found)}", soft_wrap=True)
+    out.print(_table(found))
+    assert question.epsilon is not None
+    out.print(
+        f"Budget: epsilon {at_most(question.epsilon)} ({found.terms}). Figures are expectations; nothing private "
+        "was read.",
+        soft_wrap=True,
+    )
+    if not all(one.calibrated for one in found.proposals):
+        out.print("* settings to within about a percent; a run settles them.", soft_wrap=True)
+    out.print("Assumed of the first: " + " ".join(found.best.assumes), soft_wrap=True)
+    if found.cells is not None:
+        out.print(
+            f"The other way, cells: {found.cells.n_cells} of them at epsilon {found.cells.epsilon:.6g}, pure "
+            f"(delta 0; adjacency: {found.adjacency}; unit: {found.unit}), {found.cells.why}. "
+            f"{' '.join(found.cells.assumes)}",
+            soft_wrap=True,
+        )
+    out.print(f"To carry the first out: {found.command(found.best)}", soft_wrap=True)
+
+
+def solved_in_words(found: Answer) -> str:
+    """Say the quantity that was solved for."""
+    solution = found.solution
+    assert solution is not None
+    name = {
+        "epsilon": f"epsilon {solution.value:g} ({found.terms})",
+        "rows": f"{solution.value:,.0f} rows",
+        "queries": f"{solution.value:,.0f} questions",
+        "teachers": f"{solution.value:,.0f} teachers",
+        "max_abstentions": f"a limit of {solution.value:,.0f} abstentions",
+    }[solution.unknown]
+    bound = "at most" if solution.is_most else "at least"
+    return f"For {solution.wish} it takes {bound} {name}, to within a few percent."
+
+
+def _table(found: Answer) -> Table:
+    question = found.question
+    shown = Table(
+        title=f"Plans for {question.queries:,} questions of {question.n_classes} classes", title_justify="left"
+    )
+    shown.add_column("mechanism", no_wrap=True)
+    for heading in ("teachers", "asked", "abstains\nat most", "answered", "labels\nright", "student\nright"):
+        shown.add_column(heading, justify="right")
+    for one in found.proposals[:MOST_SHOWN]:
+        shown.add_row(
+            one.mechanism + ("" if one.calibrated else " *"),
+            f"{one.n_teachers:,}",
+            f"{one.asked:,}",
+            "–" if one.max_abstentions is None else f"{one.max_abstentions:,}",
+            f"{one.answered:,.0f}",
+            f"{one.label_accuracy:.1%}",
+            "–" if one.student_accuracy is None else f"{one.student_accuracy:.1%}",
+        )
+    return shown

@@ -1,0 +1,164 @@
+"""What earlier runs on the same data have promised already, and what that leaves of a budget for all of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter
+from mapl.planning.plan import Plan
+from mapl.types import Budget
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A run by its public files: what it may have cost at most, whom it compares and whom it protects.
+
+    ``head`` is the last hash of its ledger, which no other run has; it is None where a run has not finished.
+    """
+
+    name: str
+    epsilon: float
+    delta: float
+    adjacency: str
+    unit: str
+    head: str | None = None
+
+    @classmethod
+    def of(cls, name: str, *, plan: str, statement: str | None) -> Self:
+        """Read the texts of plan.json and statement.json.
+
+        What counts is what was guaranteed, not what the outcomes happened to cost. A run without a statement has
+        not finished: whatever it still releases stays within its plan, so that counts whole.
+        """
+        planned = Plan.from_json(plan)
+        if statement is None:
+            budget = planned.budget
+            return cls(name, float(budget.epsilon), float(budget.delta), planned.adjacency, planned.unit)
+        said = _statement(name, statement)
+        if said.get("plan_digest") != planned.digest:
+            raise InvalidData(
+                f"The statement of {name} belongs to another plan than the plan.json beside it; restore the public "
+                "half of the run."
+            )
+        epsilon, delta = _finite(said.get("guaranteed_epsilon")), _finite(said.get("delta"))
+        if said.get("private") is not True or epsilon is None or delta is None:
+            raise InvalidParameter(
+                f"{name} was not private: it has no finite epsilon, and no budget covers it together with anything "
+                "else. Leave it out only if nothing of it was or will be published."
+            )
+        return cls(name, epsilon, delta, planned.adjacency, planned.unit, said.get("ledger_head"))
+
+    @property
+    def terms(self) -> str:
+        """What its epsilon is about, in the words of its plan."""
+        return f"adjacency: {self.adjacency}; unit: {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRuns:
+    """Runs about the same units, composed in the plainest way: their epsilons and deltas add up.
+
+    Examples
+    --------
+    >>> first = EarlierRun("run-1", 1.0, 1e-6, "add-remove", "record", head="ab")
+    >>> second = EarlierRun("run-2", 0.5, 0.0, "add-remove", "record", head="cd")
+    >>> EarlierRuns((first, second)).rest(epsilon=2.0, delta=3e-6)
+    Budget(epsilon=0.5, delta=2e-06)
+    """
+
+    runs: tuple[EarlierRun, ...]
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise InvalidParameter("There are no earlier runs; name at least one, or ask without them.")
+        first = self.runs[0]
+        for other in self.runs[1:]:
+            if (other.adjacency, other.unit) != (first.adjacency, first.unit):
+                raise InvalidParameter(
+                    f"{first.name} ({first.terms}) and {other.name} ({other.terms}) promise different things, and "
+                    "their epsilons do not add up to one promise; compose runs of one adjacency and one unit."
+                )
+        heads = [run.head for run in self.runs if run.head is not None]
+        twice = next((run.name for run in self.runs if run.head is not None and heads.count(run.head) > 1), None)
+        if twice is not None:
+            raise InvalidParameter(f"{twice} is given twice; name every run once.")
+
+    @property
+    def adjacency(self) -> str:
+        return self.runs[0].adjacency
+
+    @property
+    def unit(self) -> str:
+        return self.runs[0].unit
+
+    @property
+    def epsilon(self) -> float:
+        """What all of them guarantee together, rounded up."""
+        return _rounded(sum(Fraction(run.epsilon) for run in self.runs), upwards=True)
+
+    @property
+    def delta(self) -> float:
+        return _rounded(sum(Fraction(run.delta) for run in self.runs), upwards=True)
+
+    def refuse_other(self, *, adjacency: str | None, unit: str | None) -> None:
+        """Refuse to go on under another promise than that of the runs."""
+        given = (adjacency or self.adjacency, unit or self.unit)
+        if given != (self.adjacency, self.unit):
+            first = self.runs[0]
+            raise InvalidParameter(
+                f"The new run would have adjacency: {given[0]}; unit: {given[1]}, and {first.name} has "
+                f"{first.terms}. Their epsilons do not add up to one promise; ask for the same adjacency and unit."
+            )
+
+    def rest(self, *, epsilon: float, delta: float) -> Budget:
+        """Return what a budget for everything leaves for one more run, rounded down."""
+        total = Budget(epsilon, delta)
+        left = Fraction(total.epsilon) - sum(Fraction(run.epsilon) for run in self.runs)
+        left_delta = Fraction(total.delta) - sum(Fraction(run.delta) for run in self.runs)
+        if left <= 0 or left_delta < 0:
+            what = "epsilon" if left <= 0 else "delta"
+            raise CannotCalibrate(
+                f"The budget is exhausted: {self.described()}, and epsilon {epsilon:g} with delta {delta:g} is "
+                f"allowed in all ({self.runs[0].terms}). Nothing is left of {what}; a further run needs a larger "
+                "total, which has to be allowed by whoever answers for the data."
+            )
+        return Budget(_rounded(left, upwards=False), _rounded(left_delta, upwards=False))
+
+    def described(self) -> str:
+        """Say what they have promised together."""
+        names = ", ".join(run.name for run in self.runs)
+        verb = "has" if len(self.runs) == 1 else "have together"
+        return f"{names} {verb} promised epsilon {self.epsilon:.6g} and delta {self.delta:.6g}"
+
+
+def composed(runs: Sequence[EarlierRun]) -> EarlierRuns | None:
+    """Compose runs, None where there are none."""
+    return EarlierRuns(tuple(runs)) if runs else None
+
+
+def _statement(name: str, text: str) -> dict[str, Any]:
+    try:
+        said = json.loads(text)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        raise InvalidData(f"The statement of {name} is damaged; restore the public half of the run.")
+    return said
+
+
+def _finite(value: Any) -> float | None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value < math.inf else None
+
+
+def _rounded(exact: Fraction | int, *, upwards: bool) -> float:
+    """Return the nearest float that does not promise too much: a spend rounds up, a rest down."""
+    near = float(exact)
+    if upwards and near < exact:
+        return math.nextafter(near, math.inf)
+    return math.nextafter(near, 0.0) if not upwards and near > exact else near

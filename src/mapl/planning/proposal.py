@@ -1,0 +1,133 @@
+"""A plan with what it is expected to give, and on which assumptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from mapl.mechanisms import AnyMechanism, Task
+from mapl.planning.expectation import expect
+from mapl.planning.outlook import Crowd, Outlook
+from mapl.planning.question import Question
+from mapl.planning.student_model import student_accuracy
+
+FLOOR = 0.99
+"""Plans that lose at most one point of label accuracy to noise keep this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A plan and what it is expected to give; all numbers of questions are expectations.
+
+    ``calibrated`` says that the mechanism's settings are final and certified; where pricing three or more classes
+    would take seconds, they are good to about a percent and a run settles them.
+    """
+
+    mechanism: str
+    n_teachers: int
+    asked: int
+    max_abstentions: int | None
+    parameters: dict[str, Any]
+    answered: float
+    winners: float
+    abstained: float
+    label_accuracy: float
+    plurality_accuracy: float
+    student_accuracy: float | None
+    calibrated: bool
+    assumes: tuple[str, ...] = field(default=())
+
+    @property
+    def agreement(self) -> float:
+        """The expected share of answers that give the teachers' winner."""
+        return self.winners / self.answered if self.answered else 0.0
+
+
+def keeps_floor(plan: Proposal | Outlook, *, optimism: float = 0.0) -> bool:
+    """Say whether the labels of a plan are as often right as the winner of the vote, but for one point."""
+    return plan.plurality_accuracy - plan.label_accuracy <= 1 - FLOOR - optimism
+
+
+def forecast_of(mechanism: AnyMechanism, task: Task, crowd: Crowd, question: Question) -> Proposal:
+    """Forecast a calibrated mechanism by exact expectation over coins and orders of the questions."""
+    votes = crowd.votes
+    expected = expect(mechanism, task, votes.sample(task.n_teachers, task.n_classes))
+    right = expected.winners if expected.right is None else expected.right
+    accuracy = min(right / expected.answered, 1.0) if expected.answered > 0 else 0.0
+    curve, student = question.learning_curve, None
+    if curve is not None:
+        student = student_accuracy(
+            curve,
+            labels=expected.answered,
+            label_accuracy=accuracy,
+            plurality_accuracy=votes.plurality_accuracy,
+            n_classes=task.n_classes,
+        )
+    return Proposal(
+        mechanism=mechanism.name,
+        n_teachers=task.n_teachers,
+        asked=task.n_queries,
+        max_abstentions=getattr(mechanism, "max_abstentions", None),
+        parameters=dict(mechanism.parameters),
+        answered=expected.answered,
+        winners=expected.winners,
+        abstained=expected.abstained,
+        label_accuracy=accuracy,
+        plurality_accuracy=votes.plurality_accuracy,
+        student_accuracy=student,
+        calibrated=True,
+        assumes=assumptions(question, task.n_teachers),
+    )
+
+
+def estimated(found: Outlook, name: str, settings: dict[str, Any], question: Question) -> Proposal:
+    """Propose what was only estimated, with the settings that the estimate found."""
+    return Proposal(
+        mechanism=name,
+        n_teachers=found.n_teachers,
+        asked=found.asked,
+        max_abstentions=found.limit,
+        parameters=settings,
+        answered=found.answered,
+        winners=found.winners,
+        abstained=found.abstained,
+        label_accuracy=found.label_accuracy,
+        plurality_accuracy=found.plurality_accuracy,
+        student_accuracy=found.student_accuracy,
+        calibrated=False,
+        assumes=assumptions(question, found.n_teachers),
+    )
+
+
+def assumptions(question: Question, n_teachers: int) -> tuple[str, ...]:
+    """Say what a forecast rests on."""
+    curve = question.learning_curve
+    if curve is None:
+        declared = "as declared" if question.agreement is not None else "by default, nothing having been declared"
+        return (
+            f"The winner's share of the votes is {question.votes(n_teachers).agreement}, {declared}, whatever the "
+            "number of teachers.",
+            "The winner is right as often as its share of the votes says.",
+            "Without a learning curve nothing is said about the student.",
+        )
+    assert question.rows is not None
+    each = question.rows / n_teachers
+    low, high = curve.measured
+    beyond = "" if low <= each <= high else f", beyond the {low:g} to {high:g} rows that the curve knows"
+    limit = question.having("teachers", None).range_of_teachers()[1]
+    edge = (
+        ("More teachers were not considered: to see whether they pay, measure the learner on fewer rows.",)
+        if question.teachers is None and n_teachers >= limit
+        else ()
+    )
+    model = (
+        "Votes are spread as those measured on the public sample."
+        if question.measured is not None
+        else "A question is hard for teachers where its label is uncertain, and teachers err independently."
+    )
+    return (
+        f"One teacher errs on {curve.error(each):.1%} of fresh rows after learning from {each:.0f}{beyond}.",
+        model,
+        "The student learns like the learner of the curve, on questions drawn like fresh rows.",
+        *edge,
+    )

@@ -1,0 +1,226 @@
+"""Ranked plans for a question: many are estimated in a moment, the best are calibrated and forecast exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from mapl.errors import CannotCalibrate, MaplError
+from mapl.mechanisms import Task, make
+from mapl.mechanisms.argmax_price import MOST_SIGMA_EXACT
+from mapl.planning.outlook import Crowd, Family, Outlook, affordable_prices, limits_for, outlooks
+from mapl.planning.proposal import Proposal, estimated, forecast_of, keeps_floor
+from mapl.planning.question import Question, Wish
+
+__all__ = ["Merit", "Proposal", "Question", "Wish", "by_merit", "estimates", "search"]
+
+NEAR = 0.001
+"""A tenth of a point of accuracy is no reason to split the rows among more teachers."""
+OPTIMISM = 0.0015
+"""Estimates say about this much too much accuracy of noisy labels, at worst."""
+LEAST_SIGNAL = 0.1
+"""Where this much of the way from chance to certainty is not left of a label, averages over them are a hope."""
+TEACHERS_TRIED, TEACHERS_REFINED = 12, 4
+FEW_ABSTENTIONS = 20
+MOST_THRESHOLD_ABSTENTIONS = 7
+LEAST_ANSWERS = 1.0
+"""A plan that is expected to answer less than one question is none."""
+
+Merit = Callable[[Any], tuple[float, ...]]
+
+
+def search(question: Question, wish: Wish | None = None) -> list[Proposal]:
+    """Return the best plan of every kind, best first. Nothing private is read.
+
+    With a learning curve the expected accuracy of the student decides, without one the expected answers among plans
+    that lose at most a point of accuracy to noise; a wish for answers is served first.
+    """
+    merit = by_merit(question, wish)
+    if question.delta == 0:
+        proposals = _pure(question)
+    else:
+        found = estimates(question)
+        by_accuracy = merit is not by_floor
+        best = best_by_family(found, merit, near=NEAR if by_accuracy else 0.0)
+        if not by_accuracy:
+            best += [one for one in best_by_family(found, _by_floor_surely) if one not in best]
+        proposals = best_of_each([proposal for one in best for proposal in calibrated(one, question)], merit)
+    useful = [one for one in proposals if one.answered >= LEAST_ANSWERS]
+    if not useful:
+        raise CannotCalibrate(
+            f"No plan is expected to answer a single question within epsilon {question.epsilon:g} at delta "
+            f"{question.delta:g}, adjacency: {question.adjacency}, unit: {question.unit}."
+        )
+    return sorted(useful, key=merit, reverse=True)
+
+
+def _pure(question: Question) -> list[Proposal]:
+    """Return the plan for delta 0, where every answer must be pure by itself."""
+    assert question.queries is not None
+    made = []
+    for n_teachers in numbers_between(*question.range_of_teachers(), TEACHERS_REFINED):
+        task = Task(question.budget, n_teachers, question.n_classes, question.queries)
+        made.append(forecast_of(make("permute-and-flip", task), task, crowd_of(question, n_teachers), question))
+    return [max(made, key=by_merit(question))]
+
+
+def by_merit(question: Question, wish: Wish | None = None) -> Merit:
+    """Return what makes one plan better than another."""
+    if wish is not None and wish.answered is not None:
+        return by_floor
+    if question.learning_curve is not None:
+        # A hundredth of a point more accuracy is no reason to prefer anything.
+        return lambda plan: (round(plan.student_accuracy, 4), plan.winners)
+    return by_floor
+
+
+def by_floor(plan: Any) -> tuple[float, ...]:
+    """Prefer plans that keep the floor, by their answers; others by their answers that give the winner."""
+    return (1.0, plan.answered) if keeps_floor(plan) else (0.0, plan.winners)
+
+
+def _by_floor_surely(found: Any) -> tuple[float, ...]:
+    """Prefer the same of estimates, so that they still keep the floor when they are calibrated."""
+    return (1.0, found.answered) if keeps_floor(found, optimism=OPTIMISM) else (0.0, found.winners)
+
+
+def estimates(question: Question, *, coarse: bool = False) -> list[Outlook]:
+    """Estimate plans of every kind for many numbers of teachers, more of them around the best unless it is coarse.
+
+    Plans whose labels say hardly more than chance are left out: they teach in theory only.
+    """
+    assert question.queries is not None
+    limits = limits_for(question.queries, question.max_abstentions)
+    prices = affordable_prices(question.budget, limits) if question.delta > 0 else None
+    if prices is None:
+        return []
+    merit = by_merit(question)
+    found: dict[int, list[Outlook]] = {}
+
+    def look(numbers: Iterable[int]) -> None:
+        for n_teachers in numbers:
+            if n_teachers not in found:
+                found[n_teachers] = outlooks(
+                    crowd_of(question, n_teachers),
+                    prices,
+                    question.queries or 1,
+                    must_answer=question.must_answer,
+                    curve=question.learning_curve,
+                    only_limits=question.max_abstentions is not None,
+                )
+
+    fewest, most = question.range_of_teachers()
+    few = coarse or question.n_classes > 2
+    look(numbers_between(fewest, most, TEACHERS_TRIED // 2 if few else TEACHERS_TRIED))
+    if not coarse:
+        tried = sorted(found)
+        place = tried.index(max(tried, key=lambda k: max(map(merit, found[k]))))
+        near = tried[max(place - 1, 0)], tried[min(place + 1, len(tried) - 1)]
+        look(numbers_between(*near, 2 + (TEACHERS_REFINED // 2 if few else TEACHERS_REFINED)))
+    chance = 1 / question.n_classes
+    least = chance + LEAST_SIGNAL * (1 - chance)
+    return [one for several in found.values() for one in several if one.winners >= least * one.answered]
+
+
+def crowd_of(question: Question, n_teachers: int) -> Crowd:
+    """Return the crowd that so many teachers are, which does not depend on the budget or the questions."""
+    return _crowd(replace(question, epsilon=1.0, queries=1, max_abstentions=None), n_teachers)
+
+
+@lru_cache(maxsize=1024)
+def _crowd(question: Question, n_teachers: int) -> Crowd:
+    return Crowd.of(question.votes(n_teachers), n_teachers, question.n_classes)
+
+
+def numbers_between(fewest: int, most: int, n: int) -> list[int]:
+    """Return round numbers, evenly spaced on a logarithmic scale.
+
+    >>> numbers_between(10, 1234, 5)
+    [10, 33, 110, 370, 1234]
+    """
+    spaced = [round_number(x) for x in np.geomspace(fewest, most, n)[1:-1]]
+    return sorted({fewest, most, *(k for k in spaced if fewest < k < most)})
+
+
+def round_number(value: float) -> int:
+    """Round to two digits, as people would choose a number of teachers."""
+    scale = int(10 ** max(0, math.floor(math.log10(max(value, 1))) - 1))
+    return max(1, round(value / scale) * scale)
+
+
+def best_by_family(found: list[Outlook], merit: Merit, *, near: float = 0.0) -> list[Outlook]:
+    """Return the best estimate of every kind, best first.
+
+    Parameters
+    ----------
+    near
+        Of estimates whose student is nearly as accurate as the best one, by this much, take the one with the fewest
+        teachers: forecasts are surest where each learns from many rows.
+    """
+    best: dict[Family, Outlook] = {}
+    for one in found:
+        if one.family not in best or merit(one) > merit(best[one.family]):
+            best[one.family] = one
+    if near:
+        best = {family: _with_fewest_teachers(found, one, merit, near) for family, one in best.items()}
+    return sorted(best.values(), key=merit, reverse=True)
+
+
+def _with_fewest_teachers(found: list[Outlook], best: Outlook, merit: Merit, near: float) -> Outlook:
+    least = (best.student_accuracy or 0.0) - near
+    good = [one for one in found if one.family == best.family and (one.student_accuracy or 0.0) >= least]
+    fewest = min(one.n_teachers for one in good)
+    return max((one for one in good if one.n_teachers == fewest), key=merit)
+
+
+def best_of_each(proposals: list[Proposal], merit: Merit) -> list[Proposal]:
+    """Return the best proposal of every mechanism."""
+    best: dict[str, Proposal] = {}
+    for one in proposals:
+        if one.mechanism not in best or merit(one) > merit(best[one.mechanism]):
+            best[one.mechanism] = one
+    return list(best.values())
+
+
+def calibrated(found: Outlook, question: Question) -> list[Proposal]:
+    """Calibrate what an estimate stands for and forecast it exactly; where that takes long, keep the estimate."""
+    task = Task(question.budget, found.n_teachers, question.n_classes, found.asked)
+    made: list[Proposal] = []
+    for name, settings in _mechanisms(found, question.n_classes):
+        if _is_slow(name, found, question.n_classes):
+            made.append(estimated(found, name, settings, question))
+            continue
+        try:
+            mechanism = make(name, task, **settings)
+        except MaplError:
+            continue
+        made.append(forecast_of(mechanism, task, crowd_of(question, task.n_teachers), question))
+    return made
+
+
+def _mechanisms(found: Outlook, n_classes: int) -> list[tuple[str, dict[str, Any]]]:
+    """Name the mechanisms that an estimate stands for, and the settings it found."""
+    if found.family == "ladder":
+        ladder: list[tuple[str, dict[str, Any]]] = [("ladder", {"max_abstentions": found.limit})]
+        if found.limit is not None and found.limit <= FEW_ABSTENTIONS:
+            few = min(found.limit, MOST_THRESHOLD_ABSTENTIONS)
+            ladder.append(("threshold-ladder", {"max_abstentions": few}))
+        return ladder
+    if found.family == "ladder-then-argmax":
+        name = "ladder-then-link" if n_classes == 2 else "ladder-then-max"
+        return [(name, {"max_abstentions": found.limit})]
+    if found.test is not None:
+        bar, testing = found.test
+        return [("confident-max", {"threshold": bar, "sigma_test": testing, "sigma": found.sigma})]
+    return [("link" if n_classes <= 3 else "noisy-max", {})]
+
+
+def _is_slow(name: str, found: Outlook, n_classes: int) -> bool:
+    """Say whether the exact price of three or more noisy counts would have to be found, which can take seconds."""
+    narrow = found.sigma is None or found.sigma <= MOST_SIGMA_EXACT
+    return n_classes > 2 and narrow and name in ("ladder-then-max", "confident-max", "noisy-max")

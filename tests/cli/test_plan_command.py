@@ -1,0 +1,252 @@
+"""``mapl plan``: what it prints, the fields of its JSON, bad input, and that it is quick."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from mapl.planning.plan import Plan, Stage
+from mapl.types import Budget
+
+Mapl = Callable[..., Any]
+
+CURVE = ("--error-at", "100:0.20,1000:0.16")
+USUAL = ("plan", "--epsilon", 1, "--delta", "1e-6", "--rows", 20000, "--queries", 1000, *CURVE)
+FIELDS = {
+    *("schema", "epsilon", "delta", "adjacency", "unit", "rows", "queries", "n_classes", "must_answer"),
+    *("learning_curve", "agreement", "solved_for", "value", "wish", "proposals", "cells", "earlier", "out"),
+}
+PROPOSAL_FIELDS = {
+    *("rank", "mechanism", "teachers", "rows_per_teacher", "asked", "max_abstentions", "parameters", "answered"),
+    *("answered_with_winner", "abstained", "label_accuracy", "plurality_accuracy", "student_accuracy"),
+    *("calibrated", "assumes", "command"),
+}
+MOST_CPU = 6.0
+"""Seconds; an idle core needs less than 2 with start-up, and this machine may be busy."""
+
+
+def earlier_run(folder: Path, *, epsilon: float = 0.4, unit: str = "record", finished: bool = True) -> Path:
+    """Write the public files that tell what a run has promised."""
+    budget = Budget(epsilon, 1e-7)
+    stages = (Stage("labels", "ladder", {}, budget),)
+    plan = Plan(("no", "yes"), 250, "add-remove", unit, 1000, budget, stages, "as asked")
+    public = folder / "public"
+    public.mkdir(parents=True)
+    (public / "plan.json").write_text(plan.to_json())
+    said = {"guaranteed_epsilon": epsilon, "delta": 1e-7, "private": True, "plan_digest": plan.digest}
+    if finished:
+        (public / "statement.json").write_text(json.dumps(said | {"ledger_head": folder.name}))
+    return folder
+
+
+def test_a_table_with_assumptions_and_all_terms_of_epsilon(mapl: Mapl) -> None:
+    ran = mapl(*USUAL)
+    assert ran.code == 0, ran.stderr
+    words = " ".join(ran.stdout.split())
+    assert "ladder" in words
+    assert "link" in words
+    for line in ran.stdout.splitlines():
+        if "epsilon" in line and "mapl learn" not in line:
+            assert "delta" in line
+            assert "adjacency: one record is added" in line
+            assert "unit: one record" in line
+    assert "Assumed of the first: One teacher errs on" in words
+    assert "The other way, cells: 1000 of them at epsilon 1, pure (delta 0;" in words
+    assert "To carry the first out: mapl learn" in words
+
+
+def test_the_fields_of_the_json(mapl: Mapl) -> None:
+    ran = mapl(*USUAL, "--json")
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert set(said) == FIELDS
+    assert (said["epsilon"], said["delta"], said["rows"], said["queries"]) == (1, 1e-6, 20000, 1000)
+    assert [one["rank"] for one in said["proposals"]] == list(range(1, len(said["proposals"]) + 1))
+    assert all(set(one) == PROPOSAL_FIELDS for one in said["proposals"])
+    assert said["cells"]["delta"] == 0
+    assert said["solved_for"] is said["wish"] is said["earlier"] is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        USUAL,
+        ("plan", "--delta", "1e-6", "--rows", 20000, "--queries", 1000, "--want-accuracy", 0.83, *CURVE),
+    ],
+)
+def test_it_is_quick_with_start_up(arguments: tuple[Any, ...], tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "mapl", *map(str, arguments)]
+    ran = subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment, timeout=120)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert ran.returncode == 0, ran.stderr
+    if "--epsilon" not in arguments:
+        assert "it takes at least epsilon" in ran.stdout.decode()
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < MOST_CPU
+
+
+def test_it_does_not_import_what_it_does_not_need(tmp_path: Path) -> None:
+    code = (
+        "import sys, mapl.cli; assert not {'sklearn', 'scipy.signal', 'scipy.stats', 'jinja2'} & set(sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_epsilon_is_solved_for(mapl: Mapl) -> None:
+    ran = mapl(
+        *("plan", "--delta", "1e-6", "--rows", 20000, "--queries", 1000, *CURVE, "--want-accuracy", 0.83, "--json")
+    )
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["solved_for"] == "epsilon"
+    assert said["value"] == said["epsilon"] > 0
+    assert said["wish"] == {"answered": None, "accuracy": 0.83}
+    assert said["proposals"][0]["student_accuracy"] >= 0.83
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((*USUAL, "--rows", 0), "rows is 0; give a whole number from 1"),
+        ((*USUAL, "--rows", 10**12), "rows is 1000000000000"),
+        ((*USUAL, "--queries", 0), "queries is 0"),
+        ((*USUAL, "--queries", 10**12), "queries is 1000000000000"),
+        ((*USUAL, "--error-at", "100:0.1,1000:0.2"), "never grows"),
+        ((*USUAL, "--error-at", "100:1.5"), "a rate lies in [0, 1]"),
+        ((*USUAL, "--error-at", "many:few"), "write rows:error"),
+        ((*USUAL, "--agreement", "0.9"), "one of them only"),
+        ((*USUAL, "--label", "x"), "--label belongs to --public-sample"),
+        ((*USUAL, "--learning-curve", "none.csv"), "not both"),
+        ((*USUAL, "--want-answered", 0.9, "--want-accuracy", 0.8), "exactly one"),
+        ((*USUAL, "--want-answered", 0.9, "--teachers", 9, "--max-abstentions", 9), "Nothing is left to solve for"),
+        ((*USUAL, "--epsilon", "nan"), "epsilon is nan"),
+        ((*USUAL, "--delta", 1), "delta is 1"),
+        ((*USUAL, "--adjacency", "replace-one"), "needs a column of ids"),
+        ((*USUAL, "--continue", "nowhere"), "holds no run: plan.json is missing"),
+        ((*USUAL, "--teachers", 10**6), "teachers cannot learn from 20000 rows"),
+        (("plan", "--delta", "1e-6", "--queries", 9, *CURVE), "epsilon and rows are not given"),
+        (("plan", "--delta", "1e-6", "--queries", 9, "--rows", 100, *CURVE), "epsilon is not given. Give it, or"),
+        ((*USUAL, "--want-accuracy", 0.99), "the learner itself comes to an accuracy of"),
+        (
+            (*USUAL[:1], "--epsilon", 0.02, "--delta", "1e-6", "--rows", 300, "--queries", 100, *CURVE),
+            "would have to grow",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_words(mapl: Mapl, arguments: tuple[Any, ...], words: str) -> None:
+    ran = mapl(*arguments)
+    assert ran.code == 2, ran.stdout
+    assert words in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_a_curve_may_stand_in_a_file(mapl: Mapl, tmp_path: Path) -> None:
+    (tmp_path / "curve.json").write_text('{"100": 0.20, "1000": 0.16}')
+    (tmp_path / "curve.csv").write_text("rows,error\n100,0.20\n1000,0.16\n")
+    answers = [
+        json.loads(mapl(*USUAL[:-2], *option, "--json").stdout)
+        for option in (CURVE, ("--learning-curve", "curve.json"), ("--learning-curve", "curve.csv"))
+    ]
+    assert answers[0] == answers[1] == answers[2]
+    broken = mapl(*USUAL[:-2], "--learning-curve", "nothing.json")
+    assert broken.code == 2
+    assert "cannot be read" in broken.stderr
+
+
+def test_an_agreement_may_be_declared_instead(mapl: Mapl) -> None:
+    ran = mapl(*USUAL[:-2], "--agreement", "0.97:0.8,0.6:0.2", "--json")
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["agreement"] == "0.97:0.8,0.6:0.2"
+    assert all(one["student_accuracy"] is None for one in said["proposals"])
+
+
+def test_a_public_sample_is_measured(mapl: Mapl, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(240, 3))
+    sick = np.where(x[:, 0] + 0.5 * rng.normal(size=240) > 0, "yes", "no")
+    pa.parquet.write_table(
+        pa.table({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "sick": sick}), tmp_path / "sample.parquet"
+    )
+    sample = ("--public-sample", "sample.parquet", "--label", "sick", "--learner", "nb")
+    ran = mapl(*USUAL[:-2], *sample, "--json")
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["learning_curve"].count(":") >= 3
+    assert said["proposals"][0]["student_accuracy"] > 0.6
+    assert any("measured on the public sample" in words for words in said["proposals"][0]["assumes"])
+    wrong = mapl(*USUAL[:-2], "--public-sample", "sample.parquet", "--label", "health")
+    assert wrong.code == 2
+    assert "has no column 'health'" in wrong.stderr
+
+
+def test_earlier_runs_count(mapl: Mapl, tmp_path: Path) -> None:
+    one, two = earlier_run(tmp_path / "one"), earlier_run(tmp_path / "two", finished=False)
+    ran = mapl(*USUAL, "--continue", one, "--continue", two, "--json")
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["earlier"]["epsilon"] == pytest.approx(0.8)
+    assert [run["run"] for run in said["earlier"]["runs"]] == [str(one), str(two)]
+    assert said["epsilon"] == pytest.approx(0.2)
+    assert said["epsilon"] + said["earlier"]["epsilon"] <= 1
+    assert said["delta"] == pytest.approx(8e-7)
+    shown = mapl(*USUAL, "--continue", one).stdout
+    assert "has promised epsilon 0.4" in shown
+    assert "0.6 is left" in " ".join(shown.split())
+
+
+def test_an_exhausted_budget_is_said(mapl: Mapl, tmp_path: Path) -> None:
+    ran = mapl(*USUAL, "--continue", earlier_run(tmp_path / "one", epsilon=1.0))
+    assert ran.code == 2
+    assert "The budget is exhausted" in ran.stderr
+    assert "adjacency: add-remove; unit: record" in ran.stderr
+
+
+def test_runs_about_other_units_are_refused(mapl: Mapl, tmp_path: Path) -> None:
+    one, two = earlier_run(tmp_path / "one"), earlier_run(tmp_path / "two", unit="patient")
+    ran = mapl(*USUAL, "--continue", one, "--continue", two)
+    assert ran.code == 2
+    assert "promise different things" in ran.stderr
+    other = mapl(*USUAL, "--continue", one, "--unit", "patient")
+    assert other.code == 2
+    assert "do not add up" in other.stderr
+
+
+def test_a_real_run_can_be_continued_from_its_public_half(mapl: Mapl, clinic: Any, tmp_path: Path) -> None:
+    ran = mapl(*clinic.arguments("--queries", 10, teachers=10))
+    assert ran.code == 0, ran.stderr
+    told = json.loads((tmp_path / "run" / "public" / "statement.json").read_text())
+    (tmp_path / "run" / "private").rename(tmp_path / "elsewhere")
+    total = ("--epsilon", 24, "--delta", "1e-4", "--rows", 5000, "--queries", 100)
+    ran = mapl("plan", *total, *CURVE, "--continue", "run", "--json")
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["earlier"]["epsilon"] == told["guaranteed_epsilon"]
+    assert said["unit"] == told["unit"]
+    assert said["adjacency"] == told["adjacency"]
+
+
+def test_the_page_is_written_once(mapl: Mapl, tmp_path: Path) -> None:
+    ran = mapl(*USUAL, "--out", "plan.html")
+    assert ran.code == 0, ran.stderr
+    assert (tmp_path / "plan.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    again = mapl(*USUAL, "--out", "plan.html")
+    assert again.code == 2
+    assert "exists already" in again.stderr
+    lost = mapl(*USUAL, "--out", "no/where.html")
+    assert lost.code == 2
+    assert "folder that does not exist" in lost.stderr

@@ -1,0 +1,131 @@
+"""Earlier runs: what they promised adds up, and what is left of a budget is never too much."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter, MaplError
+from mapl.planning.earlier_runs import EarlierRun, EarlierRuns, composed
+from mapl.planning.plan import Plan, Stage
+from mapl.types import Budget
+
+
+def plan(epsilon: float = 1.0, *, adjacency: str = "add-remove", unit: str = "patient") -> Plan:
+    budget = Budget(epsilon, 1e-6)
+    return Plan(("no", "yes"), 250, adjacency, unit, 1000, budget, (Stage("labels", "ladder", {}, budget),), "")
+
+
+def statement(of: Plan, **changes: Any) -> str:
+    said = {
+        "guaranteed_epsilon": 0.98,
+        "epsilon": 0.4,
+        "delta": 1e-6,
+        "private": True,
+        "plan_digest": of.digest,
+        "ledger_head": "ab12",
+    }
+    return json.dumps(said | changes)
+
+
+def run(name: str = "one", epsilon: float = 1.0, delta: float = 1e-6, head: str | None = None) -> EarlierRun:
+    return EarlierRun(name, epsilon, delta, "add-remove", "patient", head or name)
+
+
+def test_a_finished_run_counts_with_what_it_guaranteed_not_with_what_its_outcomes_cost() -> None:
+    planned = plan()
+    found = EarlierRun.of("one", plan=planned.to_json(), statement=statement(planned))
+    assert (found.epsilon, found.delta, found.head) == (0.98, 1e-6, "ab12")
+    assert (found.adjacency, found.unit) == ("add-remove", "patient")
+
+
+def test_an_unfinished_run_counts_with_its_whole_plan() -> None:
+    found = EarlierRun.of("one", plan=plan(1.5).to_json(), statement=None)
+    assert (found.epsilon, found.delta, found.head) == (1.5, 1e-6, None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"private": False}, {"guaranteed_epsilon": "inf"}, {"guaranteed_epsilon": None}, {"delta": None}],
+)
+def test_a_run_without_privacy_cannot_be_composed(changes: dict[str, Any]) -> None:
+    planned = plan()
+    with pytest.raises(InvalidParameter, match="one was not private"):
+        EarlierRun.of("one", plan=planned.to_json(), statement=statement(planned, **changes))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "7"])
+def test_damaged_files_are_refused(text: str) -> None:
+    with pytest.raises(InvalidData, match="damaged"):
+        EarlierRun.of("one", plan=plan().to_json(), statement=text)
+    with pytest.raises(MaplError):
+        EarlierRun.of("one", plan=text, statement=None)
+
+
+def test_plan_and_statement_must_belong_together() -> None:
+    with pytest.raises(InvalidData, match="another plan"):
+        EarlierRun.of("one", plan=plan(2.0).to_json(), statement=statement(plan(1.0)))
+
+
+def test_what_is_left_is_the_total_minus_all_promises() -> None:
+    runs = EarlierRuns((run("one", 1.0), run("two", 0.5)))
+    assert (runs.epsilon, runs.delta) == (1.5, 2e-6)
+    rest = runs.rest(epsilon=2.0, delta=1e-5)
+    assert rest.epsilon == 0.5
+    assert rest.delta == pytest.approx(8e-6)
+
+
+@given(
+    spent=st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=6),
+    total=st.floats(1e-3, 10.0),
+)
+def test_the_rest_never_exceeds_the_total_not_even_by_rounding(spent: list[float], total: float) -> None:
+    runs = EarlierRuns(tuple(run(str(i), epsilon, 1e-9) for i, epsilon in enumerate(spent)))
+    assert Fraction(runs.epsilon) >= sum(map(Fraction, spent))
+    try:
+        rest = runs.rest(epsilon=total, delta=1e-5)
+    except CannotCalibrate:
+        assert sum(map(Fraction, spent)) >= Fraction(total)
+    else:
+        assert Fraction(rest.epsilon) + sum(map(Fraction, spent)) <= Fraction(total)
+        assert Fraction(rest.delta) + len(spent) * Fraction(1e-9) <= Fraction(1e-5)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "what"), [(1.0, 1e-5, "epsilon"), (2.0, 1e-7, "delta")])
+def test_an_exhausted_budget_is_said_with_its_terms(epsilon: float, delta: float, what: str) -> None:
+    with pytest.raises(CannotCalibrate, match=f"exhausted.*unit: patient.*Nothing is left of {what}"):
+        EarlierRuns((run(),)).rest(epsilon=epsilon, delta=delta)
+
+
+def test_a_rest_of_delta_may_be_nothing() -> None:
+    assert EarlierRuns((run(),)).rest(epsilon=3.0, delta=1e-6) == Budget(2.0, 0.0)
+
+
+@pytest.mark.parametrize("other", [{"adjacency": "labels"}, {"unit": "record"}])
+def test_different_promises_do_not_add_up(other: dict[str, str]) -> None:
+    changed = replace(run("two"), **other)
+    with pytest.raises(InvalidParameter, match="promise different things"):
+        EarlierRuns((run(), changed))
+    with pytest.raises(InvalidParameter, match="do not add up"):
+        EarlierRuns((run(),)).refuse_other(**{"adjacency": None, "unit": None} | other)
+
+
+def test_the_same_promise_is_no_reason_to_refuse() -> None:
+    EarlierRuns((run(),)).refuse_other(adjacency="add-remove", unit=None)
+
+
+def test_one_run_is_not_counted_twice() -> None:
+    with pytest.raises(InvalidParameter, match="given twice"):
+        EarlierRuns((run("one", head="ab"), run("again", head="ab")))
+
+
+def test_no_runs_compose_to_nothing() -> None:
+    assert composed([]) is None
+    with pytest.raises(InvalidParameter, match="no earlier runs"):
+        EarlierRuns(())
