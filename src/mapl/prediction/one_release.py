@@ -1,0 +1,58 @@
+"""The semi-private release within a plan and a ledger: drawn once, recorded, and only then told.
+
+What is recorded is how the drawn hypothesis labels the public points. It is a function of these labels and of the
+points, so this is all that was released.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.noise import Coins
+from mapl.planning.plan import Plan, Stage
+from mapl.prediction.hypotheses import HypothesisClass
+from mapl.prediction.predictor import RECORDS, Adjacency
+from mapl.prediction.semi_private import SemiPrivate
+from mapl.release import Answers, Entry, Ledger
+from mapl.release.chain import HALTED, START
+from mapl.release.ledger import begin
+from mapl.types import Budget, State, finite_positive
+
+NAME, STAGE = "semi-private", "hypothesis"
+
+
+def plan_of_release(
+    budget: Budget, hypotheses: HypothesisClass, adjacency: Adjacency, classes: tuple[str, ...], n_public: int
+) -> Plan:
+    """Fix the one draw: from how many public points, at which epsilon."""
+    finite_positive(epsilon=budget.epsilon)
+    records, unit = RECORDS[adjacency].split("; unit: ")
+    stage = Stage(STAGE, NAME, {"hypotheses": hypotheses.name, "entries": n_public}, budget)
+    why = "one release, then every prediction is free"
+    return Plan(classes, 0, records, unit, n_public, budget, (stage,), why)
+
+
+def drawn_once(
+    X: NDArray[Any],
+    y: NDArray[Any],
+    hypotheses: HypothesisClass,
+    *,
+    public: NDArray[Any],
+    plan: Plan,
+    adjacency: Adjacency,
+    ledger: Ledger,
+    coins: Coins,
+) -> SemiPrivate:
+    """Draw a hypothesis at the plan's epsilon; it is in the ledger, which was opened with the plan, on return."""
+    stage = plan.stage(STAGE)
+    payload = {"mechanism": NAME, "parameters": dict(stage.parameters), "private": coins.private}
+    begin(ledger, Entry(START, STAGE, payload=payload), State)
+    drawn = SemiPrivate.release(
+        X, y, hypotheses, public=public, epsilon=stage.budget.epsilon, adjacency=adjacency, coins=coins
+    )
+    labels = drawn.predict(public).astype(np.int8)
+    ledger.append(Entry(HALTED, STAGE, answered=len(labels)), answers=Answers(labels, None, len(labels)))
+    return drawn

@@ -1,0 +1,64 @@
+"""What every predictor is: a hidden sample, one bit per question with fresh coins, and a promise about each bit."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from mapl.accounting import Loss
+from mapl.noise import Coins
+from mapl.prediction.padded_price import Adjacency
+
+__all__ = ["RECORDS", "Adjacency", "Predictor", "in_words"]
+
+RECORDS: dict[Adjacency, str] = {
+    "add-remove": "one record is added or removed; unit: one record",
+    "replace-one": "one record is replaced, their number is public; unit: one record",
+}
+
+
+class Predictor(Protocol):
+    """Answers single questions about a hidden sample. It holds private rows, so its repr is silent about them.
+
+    Nothing but the answers may leave: not the object, not chances, not how long an answer took.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def adjacency(self) -> Adjacency: ...
+
+    @property
+    def epsilon(self) -> float | None:
+        """Pure epsilon (delta = 0) of one answer, rounded up; None where only stability is promised."""
+
+    @property
+    def stability(self) -> float:
+        """Gamma: a neighbouring sample moves the chance of any answer by no more, rounded up."""
+
+    @property
+    def per_answer(self) -> Loss:
+        """The loss of one answer; answers with fresh coins compose by adding it up."""
+
+    @property
+    def promise(self) -> str:
+        """What is promised of one answer, in words, with the adjacency and the unit."""
+
+    def answer(self, x: NDArray[Any], coins: Coins) -> int:
+        """Answer the one question x, given as its features, with 0 or 1."""
+
+
+def in_words(*, epsilon: float | None, stability: float, adjacency: Adjacency) -> str:
+    """Say what is promised of one answer.
+
+    >>> in_words(epsilon=None, stability=0.1, adjacency="add-remove")
+    'Stability: the chance of an answer moves by at most 0.1 if one record is added or removed; unit: one record.'
+    """
+    if epsilon is None:
+        return f"Stability: the chance of an answer moves by at most {stability:.4g} if {RECORDS[adjacency]}."
+    return (
+        f"Each answer has pure epsilon {epsilon:.4g}, delta 0, if {RECORDS[adjacency]}. "
+        f"Its chance moves by at most {stability:.4g}. Epsilons of several answers add up."
+    )

@@ -1,0 +1,100 @@
+"""One private draw among a class's patterns on public points; afterwards every prediction is free."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from mapl.accounting import Loss
+from mapl.errors import InvalidParameter
+from mapl.mechanisms.exponential_vote import bounded_range
+from mapl.mechanisms.single import MANY_ORDERS
+from mapl.noise import Coins
+from mapl.prediction.hypotheses import Hypothesis, HypothesisClass, Selection
+from mapl.prediction.hypotheses.sample import as_ones, as_points
+from mapl.prediction.padded_price import Adjacency, refuse_unknown
+from mapl.prediction.predictor import RECORDS
+from mapl.types import Labels, finite_positive, positive_integer
+
+
+@dataclass(frozen=True, slots=True)
+class SemiPrivate:
+    """A released hypothesis: public, so its predictions cost nothing.
+
+    Notes
+    -----
+    *Guarantee.* Its release was purely epsilon-differentially private for one private record; the public points are
+    not protected. Theorem 8 of docs/proofs/stable-prediction.md, after Alon, Bassily and Moran (2019).
+    """
+
+    hypothesis: Hypothesis
+    epsilon: float
+    adjacency: Adjacency
+    by: Selection
+    n_patterns: int
+
+    @classmethod
+    def release(
+        cls,
+        X: NDArray[Any],
+        y: NDArray[Any],
+        hypotheses: HypothesisClass,
+        *,
+        public: NDArray[Any],
+        epsilon: float,
+        adjacency: Adjacency,
+        coins: Coins,
+        by: Selection = "exponential",
+    ) -> SemiPrivate:
+        """Draw one of the class's patterns on the public points by the errors on the private records."""
+        rate = rate_for(epsilon, adjacency=adjacency)
+        points = as_points(X, n_features=1)
+        patterns = hypotheses.patterns(public)
+        errors = patterns.errors(points, as_ones(y, n_points=len(points)))
+        return cls(errors.draw(rate, coins, by=by), epsilon, adjacency, by, hypotheses.n_patterns(len(public)))
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of the one release."""
+        return bounded_range(self.epsilon) if self.by == "exponential" else Loss.pure(self.epsilon, MANY_ORDERS)
+
+    @property
+    def promise(self) -> str:
+        return (
+            f"One release with pure epsilon {self.epsilon:.4g}, delta 0, if {RECORDS[self.adjacency]}; then free."
+        )
+
+    def predict(self, X: NDArray[Any]) -> Labels:
+        """Label every row; free of charge."""
+        return self.hypothesis.predict(X)
+
+
+def rate_for(epsilon: float, *, adjacency: Adjacency) -> float:
+    """Return what one error costs: epsilon if a record is added or removed, half of it if one is replaced."""
+    refuse_unknown(adjacency)
+    finite_positive(epsilon=epsilon)
+    return epsilon if adjacency == "add-remove" else epsilon / 2
+
+
+def excess_bound(n: int, n_patterns: int, *, epsilon: float, adjacency: Adjacency) -> float:
+    """Bound the released hypothesis's error on the private records, above the best pattern's, on average.
+
+    Examples
+    --------
+    >>> round(excess_bound(1000, 101, epsilon=1.0, adjacency="replace-one"), 4)
+    0.0092
+    """
+    positive_integer(n=n, n_patterns=n_patterns)
+    return min(1.0, math.log(n_patterns) / (rate_for(epsilon, adjacency=adjacency) * n))
+
+
+def records_needed(excess: float, n_patterns: int, *, epsilon: float, adjacency: Adjacency) -> int:
+    """Return the smallest number of records whose `excess_bound` is at most the given excess."""
+    positive_integer(n_patterns=n_patterns)
+    if not 0 < excess < 1:
+        raise InvalidParameter(f"The excess error is {excess:g}; it must lie between 0 and 1.")
+    n = max(1, math.ceil(math.log(n_patterns) / (rate_for(epsilon, adjacency=adjacency) * excess)))
+    return n if excess_bound(n, n_patterns, epsilon=epsilon, adjacency=adjacency) <= excess else n + 1

@@ -1,0 +1,204 @@
+"""The best subset, rate and flip of the stable predictor for a wanted epsilon or stability, by an explicit bound.
+
+Error on the sample above the best of the class, on average over coins: nu for a subset that hits every set of more
+than nu n records on which two hypotheses differ, the chance that it does not, ln|patterns|/(rate n) for the draw,
+and the flip. Theorem 5 of docs/proofs/stable-prediction.md.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from mapl.bounds.df20_stable import generalisation
+from mapl.bounds.families import Family, Floats, Kind
+from mapl.errors import CannotCalibrate, InvalidParameter
+from mapl.noise import ONE
+from mapl.prediction.candidates import Cover
+from mapl.prediction.flip import flip_for, inner_for, pure_epsilon, stability
+from mapl.prediction.hypotheses import Halfspaces, HypothesisClass, Rectangles, Selection
+from mapl.prediction.net import Net
+from mapl.prediction.padded_price import Adjacency, refuse_unknown
+from mapl.prediction.subset import EachByCoin, FixedSize, Subset
+from mapl.types import finite_positive, positive_integer
+
+FINE = 60
+WIDER = (1.0, 1.03, 1.1, 1.2, 1.4, 1.8, 2.5)
+"""Flips that are tried, in units of the least one."""
+CAUTION = 1e-9
+"""Rates are lowered by this much (relatively), so that claims can be rounded up and still be met."""
+MOST_RATE = 30.0
+MOST_RECORDS = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class StableSettings:
+    """What the predictor is made with, and its bound on the sample: `excess` over the best of the class there."""
+
+    subset: Subset
+    rate: float
+    flip: int
+    by: Selection
+    excess: float
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return self.subset.adjacency
+
+
+def for_epsilon(
+    n: int,
+    epsilon: float,
+    hypotheses: HypothesisClass,
+    *,
+    adjacency: Adjacency = "replace-one",
+    by: Selection = "exponential",
+) -> StableSettings:
+    """Return the settings of the least bound whose answers are purely epsilon-private.
+
+    `n` is public: the number of records, or, where records may be added or removed, a public guess of it.
+    """
+    finite_positive(epsilon=epsilon)
+    _refuse(n, hypotheses, adjacency)
+    if not 1e-4 <= epsilon <= MOST_RATE:
+        raise InvalidParameter(f"epsilon is {epsilon:g} per answer; it must be between 0.0001 and {MOST_RATE:g}.")
+    sizes = _sizes(n, 0.5, hypotheses)
+    flips = np.array([[flip_for(epsilon, size / n) * wider for wider in WIDER] for size in sizes])
+    # At the cap the flips alone are private enough.
+    flips = np.minimum(flips * (1 + CAUTION), (1 + CAUTION) / (1 + math.exp(epsilon)))
+    inner = np.array(
+        [
+            [inner_for(epsilon, size / n, flip, odds=by == "exponential") for flip in row]
+            for size, row in zip(sizes, flips, strict=True)
+        ]
+    )
+    rates = np.clip(inner, 1e-12, 2 * MOST_RATE) / _inner_per_rate(adjacency) * (1 - CAUTION)
+    found = _best(n, hypotheses, sizes, rates, flips, adjacency=adjacency, by=by)
+    claimed = pure_epsilon(
+        found.rate * _inner_per_rate(adjacency),
+        found.subset.share,
+        Fraction(found.flip, ONE),
+        odds=by == "exponential",
+    )
+    if not claimed <= epsilon:
+        raise CannotCalibrate(f"An epsilon of {epsilon:g} per answer could not be rounded; ask for a larger one.")
+    return found
+
+
+def for_stability(
+    n: int,
+    gamma: float,
+    hypotheses: HypothesisClass,
+    *,
+    adjacency: Adjacency = "replace-one",
+    by: Selection = "exponential",
+) -> StableSettings:
+    """Return the settings of the least bound whose answers no record moves by more than gamma."""
+    _refuse(n, hypotheses, adjacency)
+    if not 0 < gamma < 1:
+        raise InvalidParameter(f"gamma is {gamma}; it is a change of a chance and must lie between 0 and 1.")
+    sizes = _sizes(n, gamma, hypotheses)
+    if not sizes.size:
+        raise CannotCalibrate(
+            f"A stability of {gamma:g} needs more than 1/{gamma:g} records, and there are {n}; "
+            f"give at least {math.floor(1 / gamma) + 1} records or allow a larger gamma."
+        )
+    half = 4 if by == "exponential" else 2
+    left = (gamma * (1 - CAUTION) - sizes / n) / (1 - sizes / n)
+    # Replaced records are the worse case, so that this holds for added ones too.
+    rates = np.clip(half * np.arctanh(left) / _inner_per_rate(adjacency), 1e-12, MOST_RATE)[:, None]
+    found = _best(n, hypotheses, sizes, rates, np.zeros_like(rates), adjacency=adjacency, by=by)
+    inner = found.rate * _inner_per_rate(adjacency)
+    if not stability(inner, found.subset.share, odds=by == "exponential", adjacency=adjacency) <= gamma:
+        raise CannotCalibrate(f"A stability of {gamma:g} could not be rounded; ask for a larger one.")
+    return found
+
+
+def fresh_excess(settings: StableSettings, n: int, vc: int, *, beta: float = 0.05) -> float:
+    """Return the bound for a fresh question, except with probability beta over independent records."""
+    return min(1.0, settings.excess + generalisation(n, vc, beta))
+
+
+def _best(
+    n: int,
+    hypotheses: HypothesisClass,
+    sizes: Floats,
+    rates: Floats,
+    flips: Floats,
+    *,
+    adjacency: Adjacency,
+    by: Selection,
+) -> StableSettings:
+    net = np.array([_net(n, hypotheses, size, adjacency) for size in sizes])
+    patterns = np.array([log_patterns(hypotheses, n, size, adjacency) for size in sizes])
+    totals = net[:, None] + patterns[:, None] / (rates * n) + flips
+    i, j = np.unravel_index(int(totals.argmin()), totals.shape)
+    size = int(sizes[i])
+    subset: Subset = FixedSize(size, n) if adjacency == "replace-one" else EachByCoin.with_share(size / n)
+    flip = math.ceil(flips[i, j] * ONE)
+    return StableSettings(subset, float(rates[i, j]), flip, by, min(1.0, float(totals[i, j])))
+
+
+def _net(n: int, hypotheses: HypothesisClass, size: float, adjacency: Adjacency) -> float:
+    """Return the least nu + P[the subset is no nu-net], by a union bound over the sets it must hit."""
+    nus = np.geomspace(min(0.5, 0.5 / n), 0.999, 200)
+    rows = np.floor(nus * n) + 1
+    # A set of M records is missed with chance (1 - M/n)^size at most, or (1 - eta)^M.
+    missed = size * np.log1p(-np.minimum(rows / n, 1 - 1e-12))
+    if adjacency == "add-remove":
+        missed = rows * np.log1p(-size / n)
+    return float((nus + np.exp(np.minimum(0.0, log_sets(hypotheses, n, nus) + missed))).min())
+
+
+def log_sets(hypotheses: HypothesisClass, n: int, nus: Floats) -> Floats:
+    """Return the log of how many sets a net must hit: known for some classes, else all pairs of patterns."""
+    if hypotheses.name in (Kind.thresholds, Kind.intervals):
+        return Family.of(hypotheses.name).log_large_differences(n, nus)
+    return 2 * math.log(hypotheses.n_patterns(n)) - math.log(2) + 0 * nus
+
+
+def log_patterns(hypotheses: HypothesisClass, n: int, size: float, adjacency: Adjacency) -> float:
+    """Return a bound of ln|patterns|; a subset by coins exceeds its mean by so much with chance 1/n (Bernstein)."""
+    if adjacency == "replace-one":
+        return math.log(hypotheses.n_patterns(int(size)))
+    log_n = math.log(n)
+    most = math.ceil(size + log_n / 3 + math.sqrt(log_n**2 / 9 + 2 * size * log_n))
+    # With chance 1/n the subset is larger, but never than n.
+    usual, rare = (math.log(hypotheses.n_patterns(min(n, points))) for points in (most, n))
+    return usual + rare / n
+
+
+def _sizes(n: int, largest_share: float, hypotheses: HypothesisClass) -> Floats:
+    """Return the sizes to try: below a share of the records, and none that the class refuses to list."""
+    sizes = np.unique(np.round(np.geomspace(1, max(1, n), FINE)))
+    sizes = sizes[sizes < largest_share * n * (1 - CAUTION)]
+    if isinstance(hypotheses, Halfspaces | Rectangles):
+        sizes = sizes[: bisect_left(sizes, True, key=lambda size: _refused(hypotheses, int(size)))]
+    return np.asarray(sizes)
+
+
+def _refused(hypotheses: HypothesisClass, size: int) -> bool:
+    try:
+        Cover(hypotheses).refuse_beyond(size)
+    except InvalidParameter:
+        return True
+    return False
+
+
+def _inner_per_rate(adjacency: Adjacency) -> int:
+    return 1 if adjacency == "add-remove" else 2
+
+
+def _refuse(n: int, hypotheses: HypothesisClass, adjacency: Adjacency) -> None:
+    refuse_unknown(adjacency)
+    if isinstance(hypotheses, Net):
+        raise InvalidParameter(
+            "No explicit bound is known for a net of patterns; make settings for the class itself."
+        )
+    positive_integer(n=n)
+    if not 3 <= n <= MOST_RECORDS:
+        raise InvalidParameter(f"n is {n}; the stable predictor is made for 3 to {MOST_RECORDS:,} records.")
