@@ -18,10 +18,13 @@ _HOMES = {
     "MaplError": "mapl.errors",
     "PrivateClassifier": "mapl.estimators",
     "PrivateOracle": "mapl.estimators",
+    "PrivatePredictor": "mapl.estimators",
     "Released": "mapl.release",
     "SeededCoins": "mapl.noise",
+    "SemiPrivateClassifier": "mapl.estimators",
     "SqliteLedger": "mapl.release.sqlite_ledger",
     "StableAnswers": "mapl.types",
+    "StableClassifier": "mapl.estimators",
     "Statement": "mapl.release",
     "SystemCoins": "mapl.noise",
     "Tallies": "mapl.types",
@@ -40,6 +43,9 @@ if TYPE_CHECKING:
     from mapl.errors import MaplError as MaplError
     from mapl.estimators import PrivateClassifier as PrivateClassifier
     from mapl.estimators import PrivateOracle as PrivateOracle
+    from mapl.estimators import PrivatePredictor as PrivatePredictor
+    from mapl.estimators import SemiPrivateClassifier as SemiPrivateClassifier
+    from mapl.estimators import StableClassifier as StableClassifier
     from mapl.mechanisms import Task as Task
     from mapl.mechanisms import make as make
     from mapl.noise import SeededCoins as SeededCoins

@@ -1,0 +1,249 @@
+"""The run of ``mapl answer``: from a private table and a file of questions to answers and their statement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from mapl.data.classes import Classes
+from mapl.data.entries import numbers
+from mapl.data.rows import Rows, column
+from mapl.data.schema import Schema
+from mapl.data.table import read_table
+from mapl.errors import InvalidData, InvalidParameter
+from mapl.noise import Coins
+from mapl.pipeline.folder import RunFolder
+from mapl.pipeline.inputs import declared, fingerprint, public_rows, read_private
+from mapl.planning.plan import Plan
+from mapl.prediction.answer_statement import answers_statement, drawn_statement
+from mapl.prediction.class_names import hypotheses_of
+from mapl.prediction.offers import NEEDS_NO_NUMBER, Wanted, best_offer
+from mapl.prediction.one_release import NAME as SEMI_PRIVATE
+from mapl.prediction.one_release import STAGE, drawn_once, plan_of_release
+from mapl.prediction.padded_price import Adjacency
+from mapl.prediction.spending import AnswerBook, Answering, plan_of, question_key
+from mapl.release import Ledger, Limits, Released, Statement
+from mapl.release.labels_file import labels_table
+from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.write_once import write_once
+from mapl.types import Budget, Labels, State
+
+Points = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line was given, all public."""
+
+    private: Path
+    questions: Path
+    label: str
+    classes: Classes
+    model: str
+    method: str
+    budget: Budget
+    adjacency: Adjacency
+    features: tuple[str, ...] | None = None
+    n_rows: int | None = None
+    realizable: bool = False
+    alpha: float | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return what has to be the same for an unfinished run to go on."""
+        return {
+            "verb": "answer",
+            "label": self.label,
+            "classes": list(self.classes.names),
+            "model": self.model,
+            "method": self.method,
+            "epsilon": float(self.budget.epsilon),
+            "delta": float(self.budget.delta),
+            "adjacency": self.adjacency,
+            "features": None if self.features is None else list(self.features),
+            "rows": self.n_rows,
+            "realizable": self.realizable,
+            "alpha": self.alpha,
+            "private": fingerprint(self.private),
+            "questions": fingerprint(self.questions),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The answers of a finished run, and what may be said about them. All public."""
+
+    labels: Labels
+    statement: Statement
+    method: str
+    bound: float | None
+    accuracy: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Given:
+    """Both tables as numbers: private records with their labels, and the different questions in their order."""
+
+    points: Points
+    ones: Labels
+    questions: Points
+    truth: Labels | None
+
+    @property
+    def different(self) -> Points:
+        """The questions without repetitions; those are free."""
+        first = {question_key(row): i for i, row in reversed(list(enumerate(self.questions)))}
+        return self.questions[sorted(first.values())]
+
+    def __repr__(self) -> str:
+        return "Given(private)"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A method that is ready to answer: its plan, its bound, and what answers once the ledger is open."""
+
+    plan: Plan
+    bound: float | None
+    tell: Callable[[Ledger], tuple[Labels, Statement]]
+
+
+def carry_out(asked: Asked, folder: RunFolder, coins: Coins) -> Told:
+    """Answer every question of the file, or go on with an unfinished run; RUN/public holds the result."""
+    folder.refuse_if_used()
+    key = folder.read_key()
+    given = read(asked)
+    way = at_once(asked, given, coins) if asked.method == SEMI_PRIVATE else one_by_one(asked, given, coins)
+    settings = {**asked.settings(), "coins": coins.private}
+    with folder.begun(settings, key), SqliteLedger(folder.ledger) as ledger:
+        ledger.open(way.plan.digest, Limits.of_plan(way.plan))
+        labels, said = way.tell(ledger)
+        publish(folder, asked, way.plan, labels, said, ledger)
+    accuracy = None if given.truth is None else float((labels == given.truth).mean())
+    return Told(labels, said, said.mechanism, way.bound, accuracy)
+
+
+def one_by_one(asked: Asked, given: Given, coins: Coins) -> Way:
+    """Make a predictor that is paid for every different question."""
+    hypotheses = hypotheses_of(asked.model, given.points.shape[1])
+    # What was declared stands in for the number of records where that is private.
+    n_records = len(given.points) if asked.adjacency == "replace-one" else asked.n_rows
+    wanted = Wanted(
+        asked.budget,
+        len(given.different),
+        hypotheses,
+        asked.adjacency,
+        n_records,
+        realizable=asked.realizable,
+        alpha=asked.alpha,
+    )
+    offer = best_offer(wanted, asked.method)
+    if offer.method != NEEDS_NO_NUMBER:
+        refuse_gaps(given)
+    answering = Answering.of(offer, wanted)
+    plan = plan_of(answering, wanted, asked.classes.names)
+    predictor = offer.fit(given.points, given.ones, coins)
+
+    def tell(ledger: Ledger) -> tuple[Labels, Statement]:
+        book = AnswerBook(predictor, answering, ledger, coins)
+        book.recall(given.questions)
+        labels = book.ask(given.questions)
+        told = (answering, plan, book.state, coins)
+        return labels, answers_statement(*told, adjacency=asked.adjacency, ledger_head=ledger.head)
+
+    return Way(plan, None if offer.bound is None else float(offer.bound), tell)
+
+
+def at_once(asked: Asked, given: Given, coins: Coins) -> Way:
+    """Release one rule out of those that the questions tell apart."""
+    hypotheses = hypotheses_of(asked.model, given.points.shape[1])
+    refuse_gaps(given)
+    plan = plan_of_release(asked.budget, hypotheses, asked.adjacency, asked.classes.names, len(given.different))
+
+    def tell(ledger: Ledger) -> tuple[Labels, Statement]:
+        if not ledger.progress(STAGE).state.halted:
+            drawn_once(
+                given.points,
+                given.ones,
+                hypotheses,
+                public=given.different,
+                plan=plan,
+                adjacency=asked.adjacency,
+                ledger=ledger,
+                coins=coins,
+            )
+        said = drawn_statement(plan, coins, adjacency=asked.adjacency, ledger_head=ledger.head)
+        return spread(given, ledger.progress(STAGE).labels), said
+
+    return Way(plan, None, tell)
+
+
+def read(asked: Asked) -> Given:
+    """Read the questions first, since they are public, and the private table by what they declare."""
+    table = read_table(asked.questions, what="questions")
+    said = declared(table, label=asked.label, classes=asked.classes, unit=None, schema=None)
+    features = numeric_features(said.schema, asked.features)
+    questions = public_rows(table, said, "questions")
+    private = read_private(asked.private, said)
+    return Given(matrix(private.rows, features), private.labels, matrix(questions.rows, features), questions.truth)
+
+
+def numeric_features(schema: Schema, named: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the columns that rules look at, or refuse columns that are no numbers."""
+    kinds = {one.name: one.kind for one in schema.columns}
+    for name in named or ():
+        if name not in kinds:
+            raise InvalidParameter(f"The questions have no column {name!r}; name some of {', '.join(kinds)}.")
+    wanted = tuple(kinds) if named is None else named
+    unfit = [name for name in wanted if kinds[name] != "number"]
+    if unfit:
+        raise InvalidData(
+            f"Column {unfit[0]!r} of the questions is a {kinds[unfit[0]]}, and rules look at numbers; name the "
+            "columns to look at with --features, or encode it first; the label is named with --label."
+        )
+    return wanted
+
+
+def matrix(rows: Rows, features: tuple[str, ...]) -> Points:
+    """Return some columns as a matrix of floats."""
+    return np.column_stack([np.asarray(numbers(column(rows, name)), dtype=np.float64) for name in features])
+
+
+def refuse_gaps(given: Given) -> None:
+    """Refuse cells that rules cannot compare; padded stumps take them for values of their own."""
+    for what, points in (("questions", given.questions), ("private rows", given.points)):
+        if not np.isfinite(points).all():
+            raise InvalidData(
+                f"Some {what} have empty or infinite cells; fill them in by a rule that no private row decides, or "
+                "take padded-stumps, which allow them."
+            )
+
+
+def spread(given: Given, labels: NDArray[Any]) -> Labels:
+    """Return an answer for every question, from those of the different ones."""
+    told = dict(zip(map(question_key, given.different), labels.tolist(), strict=True))
+    return np.array([told[question_key(row)] for row in given.questions], dtype=np.int32)
+
+
+def publish(folder: RunFolder, asked: Asked, plan: Plan, labels: Labels, said: Statement, ledger: Ledger) -> None:
+    """Write the public half; the spending is on disk already, and the statement comes before the answers."""
+    released = Released(labels, None, State(len(labels), 0, False, None), len(labels))
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_table(labels_table(said, released, asked.classes), sink)
+    chain = "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in ledger.export())
+    files: Mapping[str, bytes] = {
+        "plan.json": plan.to_json().encode() + b"\n",
+        "statement.json": said.to_json().encode() + b"\n",
+        "ledger.jsonl": chain.encode(),
+        "labels.parquet": sink.getvalue().to_pybytes(),
+    }
+    for name, content in files.items():
+        write_once(folder.public / name, content, same_is_fine=True)
+    folder.finish()

@@ -1,0 +1,160 @@
+"""What the faces of single answers share: reading rows of numbers and two classes, and refusing to predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from mapl.data.entries import numbers
+from mapl.data.rows import checked, column, is_matrix, is_sparse, names
+from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
+from mapl.estimators.given import codes, declared, is_array_like, labels, matrix, names_of
+from mapl.noise import Coins, SeededCoins, SystemCoins
+from mapl.planning.plan import Plan
+from mapl.prediction.class_names import hypotheses_of
+from mapl.prediction.hypotheses import HypothesisClass
+from mapl.prediction.one_release import drawn_once, plan_of_release
+from mapl.prediction.padded_price import Adjacency, refuse_unknown
+from mapl.prediction.semi_private import SemiPrivate
+from mapl.release import Ledger, Limits, MemoryLedger
+from mapl.types import Budget, Labels
+
+Points = NDArray[np.float64]
+
+TWO = 2
+NO_PREDICT = (
+    "{face} has no predict: every answer is drawn with fresh coins, and predicting must not draw by surprise. Ask "
+    "with answer(X)."
+)
+PRIVATE_LAW = (
+    "The chances of answers are private: they are computed from private records without noise, and only answers "
+    "drawn from them are protected. Ask with answer(X)."
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sample:
+    """Private rows as numbers, and which of the two classes each has."""
+
+    points: Points
+    ones: Labels
+    classes: NDArray[Any]
+    hypotheses: HypothesisClass
+
+    def __repr__(self) -> str:
+        return "Sample(private)"
+
+
+class AnswersSingly(BaseEstimator):  # type: ignore[misc]
+    """An estimator between two declared classes, on rows of numbers, by a class of hypotheses."""
+
+    def _sample(self, X: Any, y: Any) -> Sample:
+        """Read what `fit` was given; nothing of it is quoted in an error."""
+        points = self._points(X, "rows", reset=True)
+        if y is None:
+            raise InvalidData(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; give one label per row."
+            )
+        cells = labels(y)
+        classes = declared(self.classes, cells)
+        if len(classes) != TWO:
+            raise InvalidParameter(
+                f"There are {len(classes)} classes; single answers are between two. Merge some, or take a "
+                "PrivateClassifier, which has teachers and cells for any number."
+            )
+        ones = codes(cells, classes)
+        if len(ones) != len(points):
+            raise InvalidData("X and y have different lengths; give one label for each row.")
+        return Sample(points, ones, classes, hypotheses_of(self.hypotheses, points.shape[1]))
+
+    def _points(self, X: Any, what: str, *, reset: bool) -> Points:
+        """Return rows as floats, one column per feature, and remember or compare the columns."""
+        rows = checked(matrix(X, what) if is_array_like(X) else X, what)
+        validate_data(self, rows, reset=reset, skip_check_array=True)
+        if is_sparse(rows):
+            return np.asarray(rows.toarray(), dtype=np.float64)
+        if is_matrix(rows):
+            return np.asarray(rows, dtype=np.float64)
+        columns: list[NDArray[Any]] = []
+        for name in names(rows) or ():
+            try:
+                columns.append(np.asarray(numbers(column(rows, name)), dtype=np.float64))
+            except Exception:  # whatever it complains about may quote a cell
+                raise InvalidData(
+                    f"Column {name!r} of the {what} is not made of numbers; encode it by a rule that no private "
+                    "row decides, or leave it out."
+                ) from None
+        return np.column_stack(columns)
+
+    def _questions(self, X: Any, *, gaps: bool) -> Points:
+        """Return checked questions, so that none fails after others were paid for."""
+        points = self._points(X, "questions", reset=False)
+        if not gaps and not np.isfinite(points).all():
+            raise InvalidData(
+                "Some questions contain NaN or infinity; fill them in before asking. Nothing was spent."
+            )
+        return points
+
+    def _neighbours(self) -> Adjacency:
+        """Return the adjacency, if it is one that single answers know."""
+        refuse_unknown(self.adjacency)
+        return cast(Adjacency, self.adjacency)
+
+    def _n_records(self, sample: Sample) -> int | None:
+        """Return the number of records where it is public, else what was declared about it."""
+        if self._neighbours() == "replace-one":
+            return len(sample.points)
+        n_rows: int | None = self.n_rows
+        return n_rows
+
+    def _coins(self) -> Coins:
+        return SystemCoins() if self.seed is None else SeededCoins(self.seed)
+
+    def _new_ledger(self) -> Ledger:
+        if self.ledger is not None and not hasattr(self.ledger, "progress"):
+            raise InvalidParameter(
+                f"ledger is of type {type(self.ledger).__name__}; give a ledger, such as "
+                "mapl.SqliteLedger(path), or None for one in memory."
+            )
+        return MemoryLedger() if self.ledger is None else self.ledger
+
+    def _released(self, sample: Sample, public: Points, ledger: Ledger, coins: Coins) -> tuple[Plan, SemiPrivate]:
+        """Release one hypothesis of those that the public rows tell apart; it is on record on return."""
+        budget, names = Budget(self.epsilon, self.delta), names_of(sample.classes).names
+        adjacency = self._neighbours()
+        plan = plan_of_release(budget, sample.hypotheses, adjacency, names, len(public))
+        ledger.open(plan.digest, Limits.of_plan(plan), fresh=True)
+        drawn = drawn_once(
+            sample.points,
+            sample.ones,
+            sample.hypotheses,
+            public=public,
+            plan=plan,
+            adjacency=adjacency,
+            ledger=ledger,
+            coins=coins,
+        )
+        return plan, drawn
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.non_deterministic = self.seed is None
+        return tags
+
+
+class NeverPredicts(AnswersSingly):
+    """A face whose answers are drawn anew, or paid for, so that nothing may call for them by surprise."""
+
+    def predict(self, X: Any) -> NoReturn:
+        """Refuse; see `answer`."""
+        raise GuaranteeBroken(NO_PREDICT.format(face=type(self).__name__))
+
+    def predict_proba(self, X: Any) -> NoReturn:
+        """Refuse: chances are private; see `answer`."""
+        raise GuaranteeBroken(PRIVATE_LAW)
