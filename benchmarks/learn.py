@@ -306,7 +306,8 @@ def written(table: list[dict[str, Any]]) -> str:
         "(cells: 0), add or remove one record (diffprivlib: pure epsilon, replace one). mapl's rows are "
         f"means over {DRAWS} draws of coins per seed; a figure without ± is from one seed. A seed fixes split, "
         "shards and coins, and the rows were measured in several sittings on the same splits: where a figure was "
-        "measured again it was the same to the last digit, but for diamonds by cells with seed 2 (by 0.2). Private rows: the train split; public rows: a random half of the test split without labels; "
+        "measured again it was the same to the last digit, but for diamonds by cells with seed 2 (by 0.2). Private "
+        "rows: the train split; public rows: a random half of the test split without labels; "
         "accuracy on the other half. A dash: nothing was answered, or not measured.",
         "",
         "How to read this: at run time K, mechanism and student follow from public facts alone, but the constants "
