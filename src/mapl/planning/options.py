@@ -22,8 +22,9 @@ from mapl.planning.limits import (
 
 FLOOR = 0.99
 """The share of answers that should give the teachers' winner: at most one point of accuracy is lost to noise."""
-SAFETY = 0.15
-"""Of what may be lost this share is left unspent by settings: real questions are never quite like those declared."""
+SAFETY, FITTED_SAFETY = 0.06, 0.17
+"""These shares of what may be lost are left unspent: real questions are never quite like those declared, and the
+more settings are fitted to the declared ones the less they are."""
 AS_GOOD = 0.98
 """Of options that answer nearly as much as the best one, the one with most good labels comes first."""
 ROUNDING = 2e-4
@@ -82,9 +83,9 @@ def options(task: Task, agreement: Expected, *, must_answer: bool, floor: float 
         offer(lambda: best_ladder(task, agreement)[0])
         if made and _worth_a_threshold(made[0], task):
             offer(lambda: best_threshold_ladder(task, agreement)[0])
-        aim = floor + SAFETY * (1 - floor)
+        aim, fitted_aim = (floor + safety * (1 - floor) for safety in (SAFETY, FITTED_SAFETY))
         offer(lambda: (candidates.link if task.n_classes <= 3 else candidates.noisy_max)(task, agreement, aim))
-        offer(lambda: candidates.confident_max(task, agreement, aim))
+        offer(lambda: candidates.confident_max(task, agreement, fitted_aim))
         offer(lambda: _behind(made[0], task, agreement) if made else None)
         made = _ranked(made, task, agreement, floor)
     if not made:
