@@ -124,16 +124,21 @@ def test_bad_input_spends_nothing(mapl: Mapl, files: Path, more: tuple[Any, ...]
     assert not Path("run").exists()
 
 
-def test_gaps_are_for_padded_stumps_only(mapl: Mapl, files: Path) -> None:
+def test_a_gap_in_a_private_row_stops_nobody(mapl: Mapl, files: Path) -> None:
     private = pa.csv.read_csv("private.csv")
     ages = private["age"].to_pylist()
     ages[7] = None
     pa.csv.write_csv(private.set_column(0, "age", pa.array(ages)), files / "private.csv")
-    ran = mapl(*command("--method", "stable"))
+    for method in ("stable", "semi-private", "padded-stumps"):
+        assert mapl(*command("--method", method), "--out", f"run-{method}").code == 0
+
+
+def test_a_class_too_large_to_list_is_refused_before_there_is_a_folder(mapl: Mapl, files: Path) -> None:
+    pa.csv.write_csv(table(600, 2), files / "asked.csv")
+    ran = mapl(*command("--method", "semi-private", "--model", "rectangles"))
     assert ran.code == 2
-    assert "Some private rows have empty" in ran.stderr
+    assert "too many points" in ran.stderr
     assert not Path("run").exists()
-    assert mapl(*command()).code == 0
 
 
 def test_text_is_no_feature(mapl: Mapl, files: Path) -> None:

@@ -91,19 +91,53 @@ def test_answers_are_right_and_the_limit_holds() -> None:
 def test_hostile_questions_are_refused_before_anything_is_spent() -> None:
     told = predictor(method="stable")
     for wrong in (
-        np.array([[0.1, np.nan]]),
-        np.array([[np.inf, 0.0]]),
         np.array([[0.1, 0.2, 0.3]]),
         np.array([0.1, 0.2]),
         [["a", "b"]],
     ):
-        with pytest.raises(ValueError, match=r"NaN|features|dimensions|text"):
+        with pytest.raises(ValueError, match=r"features|dimensions|text"):
             told.answer(wrong)
     assert told.statement_.answered == 0
-    with pytest.raises(InvalidData, match="NaN"):
-        predictor(method="stable").fit(np.where(X > 0.999, np.nan, X), Y)
-    gaps = predictor()  # padded stumps take a gap for a value of its own
-    assert gaps.fit(np.where(X > 0.999, np.nan, X), Y).answer([[0.1, np.nan]]).tolist() == ["no"]
+
+
+@pytest.mark.parametrize("gap", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("method", ["padded-stumps", "stable", "gibbs", "realizable"])
+def test_no_private_cell_decides_whether_there_is_an_answer(method: str, gap: float) -> None:
+    told = predictor(method=method, realizable=True)
+    told.fit(np.where(X > 0.999, gap, X), Y)
+    assert set(told.answer([[0.1, gap]]).tolist()) <= {"no", "yes"}
+
+
+def test_a_gap_is_read_by_a_fixed_rule_wherever_it_stands() -> None:
+    ledger = MemoryLedger()
+    planted, public = np.where(X > 0.999, np.nan, X), np.where(X[:50] > 0.9, np.inf, X[:50])
+    one = SemiPrivateClassifier("stumps", epsilon=5.0, classes=("no", "yes"), ledger=ledger)
+    one.fit(planted, Y, public=public)
+    gaps, filled = np.array([[np.nan, -np.inf], [np.inf, 0.5]]), np.array([[0.0, -1.8e307], [1.7e308, 0.5]])
+    assert one.predict(gaps).tolist() == one.predict(filled).tolist()
+    stable = StableClassifier("stumps", classes=("no", "yes")).fit(planted, Y)
+    assert stable.confidence(gaps).shape == (2,)
+
+
+def test_what_is_refused_is_refused_before_a_start_is_on_record() -> None:
+    ledger = MemoryLedger()
+    one = SemiPrivateClassifier("halfspaces", classes=("no", "yes"), ledger=ledger)
+    with pytest.raises(InvalidParameter, match="too many points"):
+        one.fit(X, Y, public=np.zeros((1500, 2)))
+    assert ledger.export() == []
+
+
+def test_where_records_are_added_stable_answers_want_a_declared_number() -> None:
+    one = StableClassifier("stumps", gamma=0.05, classes=("no", "yes"), adjacency="add-remove")
+    with pytest.raises(InvalidParameter, match="declare n_rows"):
+        one.fit(X, Y)
+    few = StableClassifier(
+        "stumps", gamma=0.05, classes=("no", "yes"), adjacency="add-remove", n_rows=600, seed=0
+    ).fit(X[:576], Y[:576])
+    more = clone(few).fit(X[:577], Y[:577])
+    assert (few._predictor.rate, few._predictor.subset) == (more._predictor.rate, more._predictor.subset)
+    # A confidence over more subsets than there are records is told all the same: their number is private.
+    assert 0 <= clone(few).fit(X[:3], Y[:3]).confidence(ASKED[:1])[0] <= 1
 
 
 def test_one_class_is_enough_to_learn_from() -> None:

@@ -4,7 +4,7 @@ import pytest
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.noise import SeededCoins
 from mapl.prediction.auto import METHODS, Question, choose
-from mapl.prediction.hypotheses import Intervals, Stumps, Thresholds
+from mapl.prediction.hypotheses import Halfspaces, Intervals, Stumps, Thresholds
 
 
 def test_thresholds_and_stumps_take_the_padded_ones_others_the_stable_learner():
@@ -65,3 +65,10 @@ def test_bad_requests():
         choose(1000, 1.0, Thresholds(), alpha=-1.0)
     with pytest.raises(InvalidParameter, match="epsilon is 1e"):
         choose(1000, 1e9, Thresholds())
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+def test_no_teacher_gets_a_shard_that_its_class_refuses(adjacency):
+    bound, _ = METHODS["gibbs-vote"](Question(2000, 1.0, Halfspaces(4), adjacency, False))
+    largest = Halfspaces(4).most_points(1 << 18)
+    assert 2000 / bound.terms["teachers"] <= largest

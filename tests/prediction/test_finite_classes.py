@@ -3,7 +3,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from mapl.errors import InvalidData, InvalidParameter
+from mapl.errors import InvalidParameter
 from mapl.noise import SeededCoins
 from mapl.prediction.hypotheses import Finite, conjunctions, decision_lists
 from mapl.prediction.hypotheses.conjunctions import Conjunction
@@ -17,7 +17,7 @@ def cube(n_features):
 def test_of_equal_labelings_the_first_of_the_list_stays():
     rules = [lambda X: X[:, 0] > 5, lambda X: X[:, 0] > 2, lambda X: X[:, 0] > 3, lambda X: X[:, 0] > -1]
     patterns = Finite.of(rules, n_features=1).patterns(np.array([[0.0], [4.0]]))
-    assert [h.rule for h in patterns] == [rules[0], rules[1], rules[3]]
+    assert [h.model.rule for h in patterns] == [rules[0], rules[1], rules[3]]
 
 
 def test_fitted_models_are_hypotheses():
@@ -30,14 +30,14 @@ def test_fitted_models_are_hypotheses():
     patterns = Finite.of(trees, n_features=3).patterns(X[:40])
     errors = patterns.errors(X, y)
     assert errors.counts.tolist() == [(tree.predict(X) != y).sum() for tree in patterns]
-    assert errors.draw(5.0, SeededCoins(1)) in trees
+    assert errors.draw(5.0, SeededCoins(1)).model in trees
     assert Finite.of(trees, n_features=3).n_patterns(100) == 5
 
 
-def test_a_model_that_does_not_answer_0_or_1_is_refused():
-    for rule in (lambda X: X[:, 0] * 3, lambda X: np.array(1), lambda X: X):
-        with pytest.raises(InvalidData, match="not one label"):
-            Finite.of([rule], n_features=2).patterns(np.full((3, 2), 4.0))
+def test_a_model_that_does_not_answer_0_or_1_says_0():
+    for rule in (lambda X: X[:, 0] * 3, lambda X: np.array(1), lambda X: X, lambda X: X[:, 99]):
+        (found,) = Finite.of([rule], n_features=2).patterns(np.full((3, 2), 4.0))
+        assert found.predict(np.full((3, 2), 4.0)).tolist() == [0, 0, 0]
     with pytest.raises(InvalidParameter, match="empty"):
         Finite.of([], n_features=1)
 

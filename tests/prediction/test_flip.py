@@ -2,11 +2,12 @@ import math
 from fractions import Fraction
 
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapl.errors import InvalidParameter
-from mapl.prediction.flip import flip_for, inner_for, pure_epsilon, stability
+from mapl.errors import CannotCalibrate, InvalidParameter
+from mapl.prediction.flip import flip_for, inner_for, pure_epsilon, stability, up
 
 INNER = st.floats(0.01, 4.0)
 ETA = st.floats(0.0, 0.9)
@@ -106,3 +107,10 @@ def test_without_flips_only_eta_zero_is_pure():
 def test_bad_numbers_are_refused(given, said):
     with pytest.raises(InvalidParameter, match=said):
         pure_epsilon(*given)
+
+
+def test_a_lost_bound_is_refused_and_never_0():
+    with pytest.raises(CannotCalibrate, match="could not be computed"):
+        up(arb("nan"))
+    assert pure_epsilon(0.0, 0.0, 0.1, odds=True) < 1e-30
+    assert 0 < pure_epsilon(1e-60, 0, Fraction(1, 3), odds=True) < 1e-30

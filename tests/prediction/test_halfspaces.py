@@ -243,3 +243,14 @@ def test_distinct_points_are_in_order_and_know_their_likes():
     rows, place = distinct(np.array([[2, 1], [0.0, 5], [2, 0], [-0.0, 5], [2, 1]]))
     assert rows.tolist() == [[0, 5], [2, 0], [2, 1]]
     assert place.tolist() == [2, 0, 1, 0, 2]
+
+
+def test_points_that_overflow_are_on_their_exact_sides_without_a_warning():
+    rng = np.random.default_rng(3)
+    pool = np.array([1.7e308, -1.7e308, 1e308, 0.0, 1.0, -1e300, 5e-324])
+    for _ in range(20):
+        T, S = rng.choice(pool, size=(4, 3)), rng.choice(pool, size=(6, 3))
+        patterns = Halfspaces(3).patterns(T)
+        for flat in (h.flat for h in patterns if hasattr(h, "flat")):
+            rows = np.repeat(np.arange(1), len(S))
+            assert flat.sides(S)[0].tolist() == flat.exact_sides(rows, np.arange(len(S)), S).tolist()

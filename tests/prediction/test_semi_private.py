@@ -9,6 +9,7 @@ from mapl.audit.prediction_stable_twins import select
 from mapl.errors import InvalidParameter
 from mapl.noise import SeededCoins
 from mapl.prediction.hypotheses import Intervals, Stumps, Thresholds
+from mapl.prediction.predictor import in_words
 from mapl.prediction.semi_private import SemiPrivate, excess_bound, rate_for, records_needed
 
 RECORDS = list(product((0.0, 1.0, 2.0), (0, 1)))
@@ -102,3 +103,11 @@ def test_records_that_are_needed():
     assert excess_bound(n - 1, 101, epsilon=1.0, adjacency="replace-one") > 0.01
     with pytest.raises(InvalidParameter, match="between 0 and 1"):
         records_needed(0.0, 5, epsilon=1.0, adjacency="add-remove")
+
+
+def test_printed_promises_are_rounded_up():
+    assert "epsilon 0.1001," in in_words(epsilon=0.100049, stability=0.049964, adjacency="replace-one")
+    assert "at most 0.04997" in in_words(epsilon=0.100049, stability=0.049964, adjacency="replace-one")
+    assert "at most 0.1001 if" in in_words(epsilon=None, stability=0.100049, adjacency="add-remove")
+    released = SemiPrivate(Thresholds(), 0.100049, "add-remove", "exponential", 3)
+    assert "epsilon 0.1001," in released.promise

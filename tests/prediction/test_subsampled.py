@@ -1,5 +1,6 @@
 import math
 from fractions import Fraction
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from mapl.errors import GuaranteeBroken
 from mapl.noise import ONE, SeededCoins
 from mapl.prediction.subsampled import Subsampled, amplified
 from mapl.prediction.subset import EachByCoin, FixedSize
+from mapl.prediction.teachers_vote import vote_for
+from mapl.types import Tallies
 
 WORLD = World(values=(0.0, 1.0), asked=(0.0, 1.0), most=4)
 
@@ -101,3 +104,53 @@ def test_coins_choose_for_added_records():
     )
     assert told.adjacency == "add-remove"
     assert told.answer(np.zeros(1), SeededCoins(0)) in (0, 1)
+
+
+def good(first, second):
+    """A shard's vote that looks at the order of its two records; -1 is the record that was replaced."""
+    return (first == 0) | ((first == 1) & (second - first == 5))
+
+
+def voted(sequences, zero):
+    """The exact chance of answer 1 of four teachers on shards by place, for each order of the records' values."""
+    values = np.where(sequences == 0, zero, sequences)
+    ones = sum(good(values[:, j], values[:, j + 4]).astype(int) for j in range(4))
+    vote = vote_for(1.0, 4)
+    laws = np.array([vote.law(Tallies(np.array([[4 - k, k]])))[0, 1] for k in range(5)])
+    return float(laws[ones].mean()), vote.epsilon_each
+
+
+def test_sorted_subsets_would_break_the_claim_for_shards_and_random_order_does_not():
+    claim = amplified(voted(np.zeros((1, 8)), 0)[1], Fraction(8, 9))
+    ordered = np.array(list(combinations(range(9), 8)))
+    shuffled = np.array(list(permutations(range(9), 8)))
+    assert math.log(voted(ordered, 0)[0] / voted(ordered, -1)[0]) > claim
+    assert math.log(voted(shuffled, 0)[0] / voted(shuffled, -1)[0]) <= claim
+
+
+class Dealt(SeededCoins):
+    """Coins whose numbers below bounds are given."""
+
+    def __init__(self, numbers):
+        super().__init__(0)
+        self.numbers = numbers
+
+    def below(self, bounds):
+        return np.array(self.numbers)
+
+
+def test_every_order_of_every_subset_is_drawn_equally_often():
+    dealt = [(a, b, c) for a in range(5) for b in range(4) for c in range(3)]
+    drawn = sorted(tuple(FixedSize(3, 5).draw(5, Dealt(numbers)).tolist()) for numbers in dealt)
+    assert drawn == sorted(permutations(range(5), 3))
+
+
+def test_what_making_a_predictor_says_of_records_does_not_leave():
+    def make(T, y):
+        raise ValueError(f"the row {T}")
+
+    told = Subsampled.fit(np.full((8, 1), 42.0), np.zeros(8), make, subset=EachByCoin(ONE // 4), inner=0.7)
+    with pytest.raises(GuaranteeBroken, match="and of none") as failure:
+        told.answer(np.zeros(1), SeededCoins(0))
+    assert failure.value.__suppress_context__
+    assert "42" not in str(failure.value)

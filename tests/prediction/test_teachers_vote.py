@@ -127,3 +127,12 @@ def test_a_teacher_that_fails_says_zero():
 def test_an_unknown_vote_is_refused():
     with pytest.raises(InvalidParameter, match="choose one of"):
         vote_for(1.0, 3, by="majority")
+
+
+def test_a_printed_delta_is_rounded_up_as_epsilon_is():
+    vote = vote_for(0.100049, K, by="laplace-max", delta=1.234e-6)
+    told = TeachersVote((Constant(0),) * K, vote, 1, "replace-one")
+    # What is printed is never below what is promised.
+    said = told.promise.split(", delta ")
+    assert float(said[0].split()[-1]) >= vote.epsilon_each
+    assert float(said[1].split(", if")[0]) >= vote.per_answer.delta > 0

@@ -13,8 +13,10 @@ from mapl.audit.prediction_samples import World, audit_predictor
 from mapl.audit.prediction_stable_twins import select, uniform
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.noise import ONE, SeededCoins
+from mapl.prediction.candidates import Constant
 from mapl.prediction.flip import pure_epsilon
-from mapl.prediction.hypotheses import Intervals, Stumps, Thresholds
+from mapl.prediction.hypotheses import Finite, Halfspaces, Intervals, Stumps, Thresholds
+from mapl.prediction.net import Net
 from mapl.prediction.two_stage import TwoStage, TwoStageSettings, family_of, pays_from, settings_for
 
 FALL = Fraction(4, 5)
@@ -184,3 +186,40 @@ def test_bad_settings_are_refused():
     settings = TwoStageSettings(3, 1, 1.0, 1.0, 2, 0.4, ONE // 8)
     with pytest.raises(InvalidParameter, match="number of records"):
         TwoStage.fit(np.zeros((4, 1)), np.zeros(4), CLASS, settings=settings)
+
+
+class Split:
+    """1 from 0 upwards."""
+
+    def predict(self, X):
+        return (np.asarray(X)[:, 0] >= 0).astype(np.int32)
+
+
+class TakesTheName(Thresholds):
+    """Not mapl's thresholds, whatever it says."""
+
+
+def test_the_sharper_proof_is_for_classes_that_restrict_only():
+    # A net on a subset with the record -1 has one pattern, without it two: the sharper proof would be false.
+    net = Net(Finite.of([Constant(0), Split()], n_features=1), 0.999)
+    ordinary, with_it = np.zeros((200, 1)), np.zeros((200, 1))
+    with_it[0] = -1
+    assert (len(net.patterns(ordinary)), len(net.patterns(with_it))) == (2, 1)
+    n, subset, moved = 100_000, 200, 5000
+    settings = TwoStageSettings(n, subset, 0.5 / moved, 1 / moved, n // 2, 0.05, int(ONE * 1e-5))
+    plain = pure_epsilon(settings.fixed(), Fraction(subset, n), Fraction(settings.flip, ONE))
+    # Exactly, a teacher's change of one vote aside, that record moves the log of a chance by this much.
+    assert settings.epsilon(net) > 0.4575
+    for other in (net, net.hypotheses, TakesTheName()):
+        assert settings.epsilon(other) == plain
+        assert family_of(other).kind == "any"
+        with pytest.raises(InvalidParameter, match="take the stable predictor"):
+            settings_for(10**7, 1.0, other)
+
+
+def test_a_class_too_large_to_list_is_refused_before_any_answer():
+    X, y = np.random.default_rng(0).random((1200, 2)), np.zeros(1200)
+    for subset, teachers in ((1100, 600), (2, 1)):
+        settings = TwoStageSettings(1200, subset, 0.1, 0.1, teachers, 0.4, ONE // 8)
+        with pytest.raises(InvalidParameter, match="too many points"):
+            TwoStage.fit(X, y, Halfspaces(2), settings=settings)

@@ -25,7 +25,7 @@ from mapl.pipeline.inputs import declared, fingerprint, public_rows, read_privat
 from mapl.planning.plan import Plan
 from mapl.prediction.answer_statement import answers_statement, drawn_statement
 from mapl.prediction.class_names import hypotheses_of
-from mapl.prediction.offers import NEEDS_NO_NUMBER, Wanted, best_offer
+from mapl.prediction.offers import Wanted, best_offer
 from mapl.prediction.one_release import NAME as SEMI_PRIVATE
 from mapl.prediction.one_release import STAGE, drawn_once, plan_of_release
 from mapl.prediction.padded_price import Adjacency
@@ -145,8 +145,6 @@ def one_by_one(asked: Asked, given: Given, coins: Coins) -> Way:
         alpha=asked.alpha,
     )
     offer = best_offer(wanted, asked.method)
-    if offer.method != NEEDS_NO_NUMBER:
-        refuse_gaps(given)
     answering = Answering.of(offer, wanted)
     plan = plan_of(answering, wanted, asked.classes.names)
     predictor = offer.fit(given.points, given.ones, coins)
@@ -164,7 +162,6 @@ def one_by_one(asked: Asked, given: Given, coins: Coins) -> Way:
 def at_once(asked: Asked, given: Given, coins: Coins) -> Way:
     """Release one rule out of those that the questions tell apart."""
     hypotheses = hypotheses_of(asked.model, given.points.shape[1])
-    refuse_gaps(given)
     plan = plan_of_release(asked.budget, hypotheses, asked.adjacency, asked.classes.names, len(given.different))
 
     def tell(ledger: Ledger) -> tuple[Labels, Statement]:
@@ -214,16 +211,6 @@ def numeric_features(schema: Schema, named: tuple[str, ...] | None) -> tuple[str
 def matrix(rows: Rows, features: tuple[str, ...]) -> Points:
     """Return some columns as a matrix of floats."""
     return np.column_stack([np.asarray(numbers(column(rows, name)), dtype=np.float64) for name in features])
-
-
-def refuse_gaps(given: Given) -> None:
-    """Refuse cells that rules cannot compare; padded stumps take them for values of their own."""
-    for what, points in (("questions", given.questions), ("private rows", given.points)):
-        if not np.isfinite(points).all():
-            raise InvalidData(
-                f"Some {what} have empty or infinite cells; fill them in by a rule that no private row decides, or "
-                "take padded-stumps, which allow them."
-            )
 
 
 def spread(given: Given, labels: NDArray[Any]) -> Labels:

@@ -143,7 +143,7 @@ class PrivatePredictor(NeverPredicts):
             If there are more new questions than answers left; nothing is spent then.
         """
         check_is_fitted(self, "classes_")
-        questions = self._questions(X, gaps=self.method_ == "padded-stumps")
+        questions = self._questions(X)
         if self._book is not None:
             return np.asarray(self.classes_[self._book.ask(questions)])
         return np.asarray(self.classes_[self._drawn.predict(questions)])

@@ -87,4 +87,4 @@ class SemiPrivateClassifier(ClassifierMixin, AnswersSingly):  # type: ignore[mis
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of every row by the released rule. Free."""
         check_is_fitted(self, "classes_")
-        return np.asarray(self.classes_[self._drawn.predict(self._questions(X, gaps=False))])
+        return np.asarray(self.classes_[self._drawn.predict(self._questions(X))])

@@ -91,14 +91,9 @@ class AnswersSingly(BaseEstimator):  # type: ignore[misc]
                 ) from None
         return np.column_stack(columns)
 
-    def _questions(self, X: Any, *, gaps: bool) -> Points:
-        """Return checked questions, so that none fails after others were paid for."""
-        points = self._points(X, "questions", reset=False)
-        if not gaps and not np.isfinite(points).all():
-            raise InvalidData(
-                "Some questions contain NaN or infinity; fill them in before asking. Nothing was spent."
-            )
-        return points
+    def _questions(self, X: Any) -> Points:
+        """Return questions with the columns of the private rows; gaps are read as in these (`as_filled`)."""
+        return self._points(X, "questions", reset=False)
 
     def _neighbours(self) -> Adjacency:
         """Return the adjacency, if it is one that single answers know."""
@@ -144,6 +139,7 @@ class AnswersSingly(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.allow_nan = True  # a private cell that is refused would tell of itself
         tags.non_deterministic = self.seed is None
         return tags
 

@@ -32,13 +32,14 @@ class StableClassifier(NeverPredicts):
         The two declared classes, or "labels".
     train
         A function ``train(X, y, seed) -> models`` that makes candidates of a random subset of the rows, instead of
-        the rules of `hypotheses`; y is 0 or 1. Stability needs nothing else of it, accuracy is up to it.
+        the rules of `hypotheses`; y is 0 or 1. Stability needs nothing else of it than that models label by the row
+        alone, accuracy is up to it. Models are asked row by row: an answer takes a call for every distinct row.
     adjacency
         "replace-one" or "add-remove": whether an adversary changes records, or adds and removes them.
     by
         "exponential", or "permute-and-flip": better at the same rate, but gamma allows it half the rate only.
     n_rows
-        About how many records there are, where they may be added or removed; by default as many as given.
+        With "add-remove", where it is needed: about how many records there are, as far as the public knows.
     seed
         Seeded coins, for tests: who knows them knows which records decide.
 
@@ -106,7 +107,7 @@ class StableClassifier(NeverPredicts):
     def answer(self, X: Any) -> NDArray[Any]:
         """Return a class for every row, drawn with fresh coins: asked again, it may be another one."""
         check_is_fitted(self, "classes_")
-        questions = self._questions(X, gaps=False)
+        questions = self._questions(X)
         labels = [self._predictor.answer(row, self._coins_in_use) for row in questions]
         return np.asarray(self.classes_[np.array(labels, dtype=np.int64)])
 
@@ -117,7 +118,7 @@ class StableClassifier(NeverPredicts):
         It is the mean chance of that answer over disjoint subsets of the records, so no one record decides much.
         """
         check_is_fitted(self, "classes_")
-        questions = self._questions(X, gaps=False)
+        questions = self._questions(X)
         if self._confidence is None:
             self._confidence = Confidence.of(self._predictor, self.gamma, self._coins_in_use)
         return np.array([self._confidence.at(row) for row in questions])
@@ -137,7 +138,11 @@ class StableClassifier(NeverPredicts):
 
     def _settings(self, sample: Sample) -> StableSettings:
         n = self._n_records(sample)
-        n = len(sample.points) if n is None else n
+        if n is None:
+            raise InvalidParameter(
+                "If records are added or removed, their number is private, and stable answers are tuned by it; "
+                "declare n_rows, about how many there are as far as the public knows, or take replace-one."
+            )
         if self.by not in get_args(Selection):
             raise InvalidParameter(f"by is {self.by!r}; choose one of {', '.join(get_args(Selection))}.")
         by = cast(Selection, self.by)

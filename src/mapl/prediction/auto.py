@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -22,13 +23,14 @@ from mapl.noise import Coins
 from mapl.prediction import padded_price
 from mapl.prediction.candidates import Cover
 from mapl.prediction.consistent import Consistent
-from mapl.prediction.hypotheses import HypothesisClass, Stumps, Thresholds
+from mapl.prediction.hypotheses import Halfspaces, HypothesisClass, Rectangles, Stumps, Thresholds
 from mapl.prediction.padded_stumps import PaddedStumps
 from mapl.prediction.predictor import RECORDS, Adjacency, Predictor, in_words
 from mapl.prediction.stable import StablePredictor
-from mapl.prediction.stable_settings import MOST_RECORDS, for_epsilon, fresh_excess
+from mapl.prediction.stable_settings import MOST_RECORDS, for_epsilon, fresh_excess, most_by_coins, refused
 from mapl.prediction.teachers_vote import TeachersVote, vote_for
 from mapl.prediction.two_stage import TwoStage, family_of, settings_for
+from mapl.release.statement import at_most
 from mapl.types import positive_integer
 
 BETA = 0.05
@@ -64,7 +66,7 @@ class Question:
             value=min(1.0, float(excess)),
             meaning="error of one private answer to a fresh question above the best of the class's, at most",
             assumptions=(
-                f"Each answer has pure epsilon {self.epsilon:g}, delta 0, if {RECORDS[self.adjacency]}.",
+                f"Each answer has pure epsilon {at_most(self.epsilon)}, delta 0, if {RECORDS[self.adjacency]}.",
                 f"Records are independent; it holds on average or except with probability {BETA:g} over them.",
                 *assumptions,
             ),
@@ -150,7 +152,7 @@ def realizable_vote(asked: Question) -> tuple[Bound, Fit]:
     """(c) A vote of consistent teachers, if some hypothesis never errs."""
     if not asked.realizable:
         raise InvalidParameter("The vote relies on a hypothesis that never errs; declare it realizable if so.")
-    k = np.unique(np.round(np.geomspace(1, asked.n, 400)))
+    k = _teachers(asked)
     errors = vote_error(k, _teacher_error(asked, k), asked.epsilon)
     n_teachers = int(k[errors.argmin()])
     bound = asked.bound(errors.min(), VOTING, "Some hypothesis of the class never errs.", teachers=n_teachers)
@@ -159,7 +161,7 @@ def realizable_vote(asked: Question) -> tuple[Bound, Fit]:
 
 def gibbs(asked: Question) -> tuple[Bound, Fit]:
     """(d) A random teacher's vote, flipped now and then: any learner."""
-    k = np.unique(np.round(np.geomspace(1, asked.n, 400)))
+    k = _teachers(asked)
     flips = 1 / (k * math.expm1(asked.epsilon) + 2)
     rows = np.floor(asked.n / k) if asked.adjacency == "replace-one" else np.floor(asked.n / k / 2)
     few = 0 * k if asked.adjacency == "replace-one" else np.exp(-asked.n / k / 8)
@@ -245,6 +247,25 @@ def _vote(asked: Question, n_teachers: int, by: str) -> Fit:
         adjacency=asked.adjacency,
         coins=coins,
     )
+
+
+def _teachers(asked: Question) -> NDArray[np.float64]:
+    """Return the numbers of teachers to try: those whose shards the class does not refuse as too large."""
+    k = np.unique(np.round(np.geomspace(1, asked.n, 400)))
+    if not isinstance(asked.hypotheses, Halfspaces | Rectangles):
+        return k
+
+    def listed(teachers: float) -> bool:
+        size = asked.n / teachers
+        most = math.ceil(size) if asked.adjacency == "replace-one" else most_by_coins(asked.n, size)
+        return not refused(asked.hypotheses, most)
+
+    k = k[bisect_left(k, True, key=listed) :]
+    if not k.size:
+        raise InvalidParameter(
+            f"{asked.hypotheses.name.capitalize()} refuse every shard as too large; take fewer features, or stumps."
+        )
+    return k
 
 
 def _teacher_error(asked: Question, k: NDArray[np.float64]) -> NDArray[np.float64]:

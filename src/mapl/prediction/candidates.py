@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,11 +14,13 @@ from mapl.errors import InvalidParameter
 from mapl.noise import Coins
 from mapl.prediction.hypotheses import HypothesisClass, Patterns
 from mapl.prediction.hypotheses.finite import FinitePatterns
-from mapl.prediction.hypotheses.sample import Silent
+from mapl.prediction.hypotheses.own_class import ours
+from mapl.prediction.hypotheses.row_by_row import row_by_row
+from mapl.prediction.hypotheses.sample import BuiltIn
 from mapl.types import Labels
 
 Train = Callable[[NDArray[Any], NDArray[Any], int], Sequence[Any]]
-"""From points, labels and a seed to models with ``predict`` that label every row by itself."""
+"""From points, labels and a seed to models with ``predict``, which are asked for one row at a time."""
 
 
 class Candidates(Protocol):
@@ -49,15 +52,15 @@ class Cover:
         while len(T):
             try:
                 self.refuse_many(len(T))
-                return self.hypotheses.patterns(T)
+                return ours(self.hypotheses).patterns(T)
             except InvalidParameter:
                 T = T[: len(T) // 2]
-        return self.hypotheses.patterns(T)
+        return ours(self.hypotheses).patterns(T)
 
     def refuse_beyond(self, n_points: int) -> None:
         """Raise what the class says of so many points, if it refuses them; the points are nobody's."""
         self.refuse_many(n_points)
-        self.hypotheses.patterns(np.zeros((n_points, width(self.hypotheses))))
+        ours(self.hypotheses).patterns(np.zeros((n_points, width(self.hypotheses))))
 
     def refuse_many(self, n_points: int) -> None:
         if self.most_patterns is not None and self.hypotheses.n_patterns(n_points) > self.most_patterns:
@@ -78,7 +81,8 @@ class Trained:
     """Any models trained on the subset, by the user's function, and the two constants.
 
     A function that fails leaves the constants, so that no record decides whether there is an answer. Privacy
-    needs nothing else of the function than that it sees no other private record; accuracy is up to it.
+    needs nothing else of the function than that it sees no other private record and that its models' labels hang on
+    the row alone; accuracy is up to it. An answer costs one call of every model for each distinct record.
     """
 
     train: Train
@@ -86,34 +90,20 @@ class Trained:
 
     def among(self, T: NDArray[Any], labels: NDArray[Any], coins: Coins) -> Patterns:
         seed = int(coins.words(1)[0] >> np.uint64(33))
-        try:
-            models = list(self.train(T, labels, seed))
-        except Exception:
-            models = []
-        return FinitePatterns((Constant(0), Constant(1), *map(Total, models)), 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a warning may quote what it warns about
+            try:
+                models = list(self.train(T, labels, seed))
+            except Exception:
+                models = []
+        return FinitePatterns((Constant(0), Constant(1), *map(row_by_row, models)), 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(BuiltIn):
     """The same label everywhere."""
 
     label: int
 
     def predict(self, X: NDArray[Any]) -> Labels:
         return np.full(len(X), self.label, dtype=np.int32)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Total(Silent):
-    """A model that always has an answer: whatever is not one label 1 for each row counts as 0."""
-
-    model: Any
-
-    def predict(self, X: NDArray[Any]) -> Labels:
-        try:
-            ones = np.asarray(self.model.predict(X)) == 1
-        except Exception:
-            ones = np.zeros(len(X), dtype=bool)
-        if ones.shape != (len(X),):
-            ones = np.zeros(len(X), dtype=bool)
-        return np.asarray(ones, dtype=np.int32)

@@ -42,7 +42,7 @@ class Confidence(Silent):
         """Take as large subsets and as high a rate as the predictor's that keep the mean within gamma."""
         n, inner_per_rate = len(predictor.points), predictor.inner / predictor.rate
         k = max(math.floor(1 / float(predictor.subset.share)), math.floor(1 / gamma) + 1)
-        if k > n:
+        if k > n and predictor.adjacency == "replace-one":  # else n is private, and empty subsets do no harm
             raise CannotCalibrate(
                 f"A stability of {gamma:g} needs {k} disjoint subsets of the records; give more records."
             )

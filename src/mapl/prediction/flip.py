@@ -14,7 +14,7 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
-from mapl.errors import InvalidParameter
+from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.prediction.padded_price import Adjacency, refuse_unknown
 
 BITS = 160
@@ -51,7 +51,8 @@ def pure_epsilon(inner: float, eta: Real, flip: Real, *, odds: bool = False) -> 
         elif not grown * f <= least:
             steep = (grown - 1) * least + signal * (1 - e) * grown
             p = ((least * least + (grown * f - least) * steep / (grown - 1)).sqrt() - least) / steep
-            ratios.append(grown / (1 + (grown - 1) * p) ** 2)
+            peak = grown / (1 + (grown - 1) * p) ** 2
+            ratios.append(peak if peak.is_finite() else grown)  # it is at most that, where its place is in doubt
         return max(up(ratio.log()) for ratio in ratios)
 
 
@@ -108,7 +109,9 @@ def ball(value: Real) -> Ball:
 
 
 def up(value: Ball) -> float:
-    """Return a float that is surely not below the real number in the ball."""
+    """Return a float that is surely not below the real number in the ball, which must not be lost."""
+    if math.isnan(float(value.upper())):
+        raise CannotCalibrate("A bound could not be computed for these rates and chances; take less extreme ones.")
     return max(0.0, math.nextafter(float(value.upper()), math.inf))
 
 

@@ -12,19 +12,22 @@ from numpy.typing import NDArray
 from mapl.errors import InvalidParameter
 from mapl.prediction.hypotheses import Hypothesis, HypothesisClass
 from mapl.prediction.hypotheses.finite import FinitePatterns
-from mapl.prediction.hypotheses.sample import as_points
+from mapl.prediction.hypotheses.own_class import ours
+from mapl.prediction.hypotheses.sample import BuiltIn, as_points
 from mapl.types import Labels
 
 MOST_LISTED = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class Net:
+class Net(BuiltIn):
     """A class whose patterns on T are thinned: any two that stay differ on more than radius |T| points.
 
     Each pattern is within that distance of one that stays, in the fixed order of the class; all of it is a
-    function of T, so it serves wherever a class does. It costs `radius` in accuracy and saves candidates: a packing
-    holds at most e (d + 1) (2e/radius)^d of them (Haussler 1995), however many points T has.
+    function of T, so it serves wherever a class does. But its patterns on a part of T are not those on T cut down,
+    so that two-stage predictions have the weaker of their two proofs only.
+    It costs `radius` in accuracy and saves candidates: a packing holds at most e (d + 1) (2e/radius)^d of them
+    (Haussler 1995), however many points T has.
     """
 
     hypotheses: HypothesisClass
@@ -44,7 +47,7 @@ class Net:
 
     def patterns(self, T: NDArray[Any]) -> FinitePatterns:
         points = as_points(T, n_features=1)
-        listed = list(islice(self.hypotheses.patterns(points), MOST_LISTED + 1))
+        listed = list(islice(ours(self.hypotheses).patterns(points), MOST_LISTED + 1))
         if len(listed) > MOST_LISTED:
             raise InvalidParameter(
                 f"A net compares patterns one by one, and these are more than {MOST_LISTED}; take a smaller "

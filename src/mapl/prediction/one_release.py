@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from mapl.noise import Coins
 from mapl.planning.plan import Plan, Stage
+from mapl.prediction.candidates import Cover
 from mapl.prediction.hypotheses import HypothesisClass
 from mapl.prediction.predictor import RECORDS, Adjacency
-from mapl.prediction.semi_private import SemiPrivate
+from mapl.prediction.semi_private import SemiPrivate, scored
 from mapl.release import Answers, Entry, Ledger
 from mapl.release.chain import HALTED, START
 from mapl.release.ledger import begin
@@ -27,8 +28,9 @@ NAME, STAGE = "semi-private", "hypothesis"
 def plan_of_release(
     budget: Budget, hypotheses: HypothesisClass, adjacency: Adjacency, classes: tuple[str, ...], n_public: int
 ) -> Plan:
-    """Fix the one draw: from how many public points, at which epsilon."""
+    """Fix the one draw: from how many public points, at which epsilon; refuse points too many to list patterns."""
     finite_positive(epsilon=budget.epsilon)
+    Cover(hypotheses).refuse_beyond(n_public)
     records, unit = RECORDS[adjacency].split("; unit: ")
     stage = Stage(STAGE, NAME, {"hypotheses": hypotheses.name, "entries": n_public}, budget)
     why = "one release, then every prediction is free"
@@ -49,9 +51,15 @@ def drawn_once(
     """Draw a hypothesis at the plan's epsilon; it is in the ledger, which was opened with the plan, on return."""
     stage = plan.stage(STAGE)
     payload = {"mechanism": NAME, "parameters": dict(stage.parameters), "private": coins.private}
+    # Whatever is refused is refused before a start is on record.
+    errors = scored(X, y, hypotheses, public=public)
     begin(ledger, Entry(START, STAGE, payload=payload), State)
-    drawn = SemiPrivate.release(
-        X, y, hypotheses, public=public, epsilon=stage.budget.epsilon, adjacency=adjacency, coins=coins
+    drawn = SemiPrivate.drawn(
+        errors,
+        hypotheses.n_patterns(len(public)),
+        epsilon=stage.budget.epsilon,
+        adjacency=adjacency,
+        coins=coins,
     )
     labels = drawn.predict(public).astype(np.int8)
     ledger.append(Entry(HALTED, STAGE, answered=len(labels)), answers=Answers(labels, None, len(labels)))

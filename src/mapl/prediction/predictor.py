@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from mapl.accounting import Loss
 from mapl.noise import Coins
 from mapl.prediction.padded_price import Adjacency
+from mapl.release.statement import at_most
 
 __all__ = ["RECORDS", "Adjacency", "Predictor", "in_words"]
 
@@ -57,8 +58,8 @@ def in_words(*, epsilon: float | None, stability: float, adjacency: Adjacency) -
     'Stability: the chance of an answer moves by at most 0.1 if one record is added or removed; unit: one record.'
     """
     if epsilon is None:
-        return f"Stability: the chance of an answer moves by at most {stability:.4g} if {RECORDS[adjacency]}."
+        return f"Stability: the chance of an answer moves by at most {at_most(stability)} if {RECORDS[adjacency]}."
     return (
-        f"Each answer has pure epsilon {epsilon:.4g}, delta 0, if {RECORDS[adjacency]}. "
-        f"Its chance moves by at most {stability:.4g}. Epsilons of several answers add up."
+        f"Each answer has pure epsilon {at_most(epsilon)}, delta 0, if {RECORDS[adjacency]}. "
+        f"Its chance moves by at most {at_most(stability)}. Epsilons of several answers add up."
     )

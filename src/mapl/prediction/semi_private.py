@@ -13,10 +13,12 @@ from mapl.errors import InvalidParameter
 from mapl.mechanisms.exponential_vote import bounded_range
 from mapl.mechanisms.single import MANY_ORDERS
 from mapl.noise import Coins
-from mapl.prediction.hypotheses import Hypothesis, HypothesisClass, Selection
-from mapl.prediction.hypotheses.sample import as_ones, as_points
+from mapl.prediction.hypotheses import Errors, Hypothesis, HypothesisClass, Selection
+from mapl.prediction.hypotheses.own_class import ours
+from mapl.prediction.hypotheses.sample import as_filled, as_ones
 from mapl.prediction.padded_price import Adjacency, refuse_unknown
 from mapl.prediction.predictor import RECORDS
+from mapl.release.statement import at_most
 from mapl.types import Labels, finite_positive, positive_integer
 
 
@@ -50,11 +52,25 @@ class SemiPrivate:
         by: Selection = "exponential",
     ) -> SemiPrivate:
         """Draw one of the class's patterns on the public points by the errors on the private records."""
-        rate = rate_for(epsilon, adjacency=adjacency)
-        points = as_points(X, n_features=1)
-        patterns = hypotheses.patterns(public)
-        errors = patterns.errors(points, as_ones(y, n_points=len(points)))
-        return cls(errors.draw(rate, coins, by=by), epsilon, adjacency, by, hypotheses.n_patterns(len(public)))
+        rate_for(epsilon, adjacency=adjacency)  # refuses what is no epsilon before anything is counted
+        errors = scored(X, y, hypotheses, public=public)
+        n_patterns = hypotheses.n_patterns(len(public))
+        return cls.drawn(errors, n_patterns, epsilon=epsilon, adjacency=adjacency, coins=coins, by=by)
+
+    @classmethod
+    def drawn(
+        cls,
+        errors: Errors,
+        n_patterns: int,
+        *,
+        epsilon: float,
+        adjacency: Adjacency,
+        coins: Coins,
+        by: Selection = "exponential",
+    ) -> SemiPrivate:
+        """Draw one of the patterns by their errors, which `scored` has counted."""
+        hypothesis = errors.draw(rate_for(epsilon, adjacency=adjacency), coins, by=by)
+        return cls(hypothesis, epsilon, adjacency, by, n_patterns)
 
     @property
     def loss(self) -> Loss:
@@ -63,13 +79,19 @@ class SemiPrivate:
 
     @property
     def promise(self) -> str:
-        return (
-            f"One release with pure epsilon {self.epsilon:.4g}, delta 0, if {RECORDS[self.adjacency]}; then free."
-        )
+        told = f"pure epsilon {at_most(self.epsilon)}, delta 0"
+        return f"One release with {told}, if {RECORDS[self.adjacency]}; then free."
 
     def predict(self, X: NDArray[Any]) -> Labels:
         """Label every row; free of charge."""
-        return self.hypothesis.predict(X)
+        return self.hypothesis.predict(as_filled(X, n_features=1))
+
+
+def scored(X: NDArray[Any], y: NDArray[Any], hypotheses: HypothesisClass, *, public: NDArray[Any]) -> Errors:
+    """Return the errors, which are private, of the class's patterns on the public points; no coin is used."""
+    points = as_filled(X, n_features=1)
+    ones = as_ones(y, n_points=len(points))
+    return ours(hypotheses).patterns(as_filled(public, n_features=1)).errors(points, ones)
 
 
 def rate_for(epsilon: float, *, adjacency: Adjacency) -> float:

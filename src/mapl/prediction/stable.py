@@ -20,7 +20,7 @@ from mapl.prediction.hypotheses import Selection
 from mapl.prediction.hypotheses.draw import as_rate, as_selection
 from mapl.prediction.hypotheses.finite import MOST_LISTED
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import Silent, as_filled, as_ones
 from mapl.prediction.predictor import Adjacency, in_words
 from mapl.prediction.subset import FixedSize, Subset
 from mapl.types import Flags
@@ -93,7 +93,7 @@ class StablePredictor(Silent):
                 candidates = Cover(candidates.hypotheses, MOST_LISTED)
             if isinstance(subset, FixedSize):
                 candidates.refuse_beyond(subset.size)
-        points = as_points(X, n_features=1)
+        points = as_filled(X, n_features=1)
         return cls(points, as_ones(y, n_points=len(points)), candidates, subset, rate, by, flip)
 
     @property
@@ -159,7 +159,7 @@ class StablePredictor(Silent):
 
 def question(x: NDArray[Any], points: Points) -> Points:
     """Return the one question as a checked row with as many features as the sample."""
-    row = as_points(np.asarray(x).reshape(1, -1), n_features=points.shape[1])
+    row = as_filled(np.asarray(x).reshape(1, -1), n_features=points.shape[1])
     if row.shape[1] != points.shape[1]:
         raise InvalidParameter(
             f"The question has {row.shape[1]} features and the sample {points.shape[1]}; ask with the same columns."

@@ -15,12 +15,12 @@ from fractions import Fraction
 import numpy as np
 
 from mapl.bounds.df20_stable import generalisation
-from mapl.bounds.families import Family, Floats, Kind
+from mapl.bounds.families import Family, Floats
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.noise import ONE
 from mapl.prediction.candidates import Cover
 from mapl.prediction.flip import flip_for, inner_for, pure_epsilon, stability
-from mapl.prediction.hypotheses import Halfspaces, HypothesisClass, Rectangles, Selection
+from mapl.prediction.hypotheses import Halfspaces, HypothesisClass, Intervals, Rectangles, Selection, Thresholds
 from mapl.prediction.net import Net
 from mapl.prediction.padded_price import Adjacency, refuse_unknown
 from mapl.prediction.subset import EachByCoin, FixedSize, Subset
@@ -156,7 +156,7 @@ def _net(n: int, hypotheses: HypothesisClass, size: float, adjacency: Adjacency)
 
 def log_sets(hypotheses: HypothesisClass, n: int, nus: Floats) -> Floats:
     """Return the log of how many sets a net must hit: known for some classes, else all pairs of patterns."""
-    if hypotheses.name in (Kind.thresholds, Kind.intervals):
+    if type(hypotheses) in (Thresholds, Intervals):  # by type, since anybody may take the name
         return Family.of(hypotheses.name).log_large_differences(n, nus)
     return 2 * math.log(hypotheses.n_patterns(n)) - math.log(2) + 0 * nus
 
@@ -165,11 +165,15 @@ def log_patterns(hypotheses: HypothesisClass, n: int, size: float, adjacency: Ad
     """Return a bound of ln|patterns|; a subset by coins exceeds its mean by so much with chance 1/n (Bernstein)."""
     if adjacency == "replace-one":
         return math.log(hypotheses.n_patterns(int(size)))
-    log_n = math.log(n)
-    most = math.ceil(size + log_n / 3 + math.sqrt(log_n**2 / 9 + 2 * size * log_n))
     # With chance 1/n the subset is larger, but never than n.
-    usual, rare = (math.log(hypotheses.n_patterns(min(n, points))) for points in (most, n))
+    usual, rare = (math.log(hypotheses.n_patterns(points)) for points in (most_by_coins(n, size), n))
     return usual + rare / n
+
+
+def most_by_coins(n: int, size: float) -> int:
+    """Return how many of n records a subset by coins, of that mean size, has at most but for a chance 1/n."""
+    log_n = math.log(n)
+    return min(n, math.ceil(size + log_n / 3 + math.sqrt(log_n**2 / 9 + 2 * size * log_n)))
 
 
 def _sizes(n: int, largest_share: float, hypotheses: HypothesisClass) -> Floats:
@@ -177,11 +181,12 @@ def _sizes(n: int, largest_share: float, hypotheses: HypothesisClass) -> Floats:
     sizes = np.unique(np.round(np.geomspace(1, max(1, n), FINE)))
     sizes = sizes[sizes < largest_share * n * (1 - CAUTION)]
     if isinstance(hypotheses, Halfspaces | Rectangles):
-        sizes = sizes[: bisect_left(sizes, True, key=lambda size: _refused(hypotheses, int(size)))]
+        sizes = sizes[: bisect_left(sizes, True, key=lambda size: refused(hypotheses, int(size)))]
     return np.asarray(sizes)
 
 
-def _refused(hypotheses: HypothesisClass, size: int) -> bool:
+def refused(hypotheses: HypothesisClass, size: int) -> bool:
+    """Say whether the class refuses to list the patterns of so many points."""
     try:
         Cover(hypotheses).refuse_beyond(size)
     except InvalidParameter:

@@ -17,7 +17,7 @@ from mapl.mechanisms.single import MANY_ORDERS
 from mapl.noise import Coins
 from mapl.prediction.flip import BITS, Real, ball, refuse_outside, up
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import Silent, as_filled, as_ones
 from mapl.prediction.predictor import Adjacency, Predictor, in_words
 from mapl.prediction.subset import Subset
 from mapl.types import Flags, finite_positive
@@ -45,7 +45,8 @@ class Subsampled(Silent):
     Parameters
     ----------
     make
-        From points and labels of a subset to a predictor of at most `inner` epsilon for the subset's adjacency.
+        From points and labels of a subset to a predictor of at most `inner` epsilon for the subset's adjacency. It
+        must make one of every subset, of no records too: were it to fail, records would decide about an answer.
 
     Notes
     -----
@@ -63,7 +64,7 @@ class Subsampled(Silent):
     def fit(cls, X: NDArray[Any], y: NDArray[Any], make: Make, *, subset: Subset, inner: float) -> Subsampled:
         """Keep the sample; a predictor is fitted anew for every answer."""
         finite_positive(inner=inner)
-        points = as_points(X, n_features=1)
+        points = as_filled(X, n_features=1)
         return cls(points, as_ones(y, n_points=len(points)), make, subset, inner)
 
     @property
@@ -93,7 +94,13 @@ class Subsampled(Silent):
 
     def answer(self, x: NDArray[Any], coins: Coins) -> int:
         chosen = self.subset.draw(len(self.points), coins)
-        predictor = self.make(self.points[chosen], self.ones[chosen].astype(np.int32))
+        try:
+            predictor = self.make(self.points[chosen], self.ones[chosen].astype(np.int32))
+        except Exception:  # it may quote a record
+            raise GuaranteeBroken(
+                "No predictor was made of a random subset; nothing was answered. It must be made of any records, "
+                "however many, and of none."
+            ) from None
         if predictor.adjacency != self.adjacency or predictor.epsilon is None or predictor.epsilon > self.inner:
             raise GuaranteeBroken(
                 f"The predictor promises less than epsilon {self.inner:g} for {self.adjacency}; nothing was "

@@ -18,7 +18,11 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FixedSize:
-    """A uniformly random subset of a fixed size, for replaced records: their number n is public."""
+    """A uniformly random subset of a fixed size, for replaced records: their number n is public.
+
+    It comes in random order. Sorted, one record exchanged for another would shift those between them, and what
+    looks at places, such as shards, would see many records change.
+    """
 
     size: int
     n: int
@@ -52,7 +56,7 @@ class FixedSize:
         swaps = np.arange(self.size) + coins.below(n - np.arange(self.size, dtype=np.int64))
         for place, other in enumerate(swaps):
             order[[place, other]] = order[[other, place]]
-        return np.sort(order[: self.size])
+        return order[: self.size]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +19,13 @@ from mapl.mechanisms.laplace_max import LaplaceMax
 from mapl.mechanisms.mechanism import Task
 from mapl.mechanisms.permute_and_flip import PermuteAndFlip
 from mapl.noise import Coins
-from mapl.prediction.candidates import Constant, Total
+from mapl.prediction.candidates import Constant
 from mapl.prediction.hypotheses import Hypothesis
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.row_by_row import row_by_row
+from mapl.prediction.hypotheses.sample import Silent, as_filled, as_ones
 from mapl.prediction.padded_price import refuse_unknown
 from mapl.prediction.predictor import RECORDS, Adjacency, in_words
+from mapl.release.statement import at_most
 from mapl.types import Budget, Tallies, positive_integer
 
 Vote = ExponentialVote | GibbsFlip | LaplaceMax | PermuteAndFlip
@@ -75,7 +78,7 @@ class TeachersVote(Silent):
         """Let ``learn(X, y, coins)`` make a model of each shard; where it fails, the teacher says 0 for ever."""
         refuse_unknown(adjacency)
         positive_integer(n_teachers=n_teachers)
-        points = as_points(X, n_features=1)
+        points = as_filled(X, n_features=1)
         labels = as_ones(y, n_points=len(points)).astype(np.int32)
         shards = shards_of(len(points), n_teachers, adjacency=adjacency, coins=coins)
         teachers = [learnt(learn, points[shards == j], labels[shards == j], coins) for j in range(n_teachers)]
@@ -101,14 +104,15 @@ class TeachersVote(Silent):
     def promise(self) -> str:
         if self.epsilon is None:
             return (
-                f"Each answer has epsilon {self.vote.epsilon_each:.4g}, delta {self.vote.per_answer.delta:.2g}, "
+                f"Each answer has epsilon {at_most(self.vote.epsilon_each)}, "
+                f"delta {at_most(self.vote.per_answer.delta, 2)}, "
                 f"if {RECORDS[self.adjacency]}."
             )
         return in_words(epsilon=self.epsilon, stability=self.stability, adjacency=self.adjacency)
 
     def votes(self, x: NDArray[Any]) -> Tallies:
         """Return the votes on the one question x: private."""
-        row = as_points(np.asarray(x).reshape(1, -1), n_features=self.n_features)
+        row = as_filled(np.asarray(x).reshape(1, -1), n_features=self.n_features)
         ones = sum(int(teacher.predict(row)[0]) for teacher in self.teachers)
         return Tallies(np.array([[len(self.teachers) - ones, ones]], dtype=np.int64))
 
@@ -124,7 +128,9 @@ def shards_of(n: int, n_shards: int, *, adjacency: Adjacency, coins: Coins) -> N
 
 
 def learnt(learn: Learn, X: NDArray[Any], y: NDArray[Any], coins: Coins) -> Hypothesis:
-    try:
-        return Total(learn(X, y, coins))
-    except Exception:
-        return Constant(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning may quote what it warns about
+        try:
+            return row_by_row(learn(X, y, coins))
+        except Exception:
+            return Constant(0)

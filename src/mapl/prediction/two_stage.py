@@ -20,17 +20,29 @@ from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms.permute_and_flip import PermuteAndFlip
 from mapl.mechanisms.single import MANY_ORDERS
 from mapl.noise import ONE, Coins
+from mapl.prediction.candidates import Cover
 from mapl.prediction.consistent import Consistent
 from mapl.prediction.flip import BITS, MOST_INNER, Ball, ball, pure_epsilon, up
-from mapl.prediction.hypotheses import HypothesisClass
+from mapl.prediction.hypotheses import (
+    Halfspaces,
+    HypothesisClass,
+    Intervals,
+    Rectangles,
+    Stumps,
+    Thresholds,
+    Unions,
+)
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import Silent, as_filled, as_ones
 from mapl.prediction.predictor import Adjacency, in_words
 from mapl.prediction.stable import question
 from mapl.prediction.stable_settings import log_sets
 from mapl.prediction.subset import FixedSize
-from mapl.prediction.teachers_vote import shards_of, vote_for
+from mapl.prediction.teachers_vote import learnt, shards_of, vote_for
 from mapl.types import Flags, Tallies, positive_integer
+
+RESTRICTING = (Thresholds, Stumps, Intervals, Unions, Rectangles, Halfspaces)
+"""Classes whose patterns on a part of T are those on T, restricted, and whose `n_patterns` mapl answers for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +103,10 @@ class TwoStageSettings:
             return up((1 + grown * odds).log() + 2 * arb(self.rate) + arb(self.vote_epsilon))
 
     def epsilon(self, hypotheses: HypothesisClass) -> float:
-        """Return the pure epsilon of one flipped answer: the better of two proofs."""
+        """Return the pure epsilon of one flipped answer: the better of two proofs, where the class allows both."""
         share, flip = Fraction(self.subset, self.n), Fraction(self.flip, ONE)
         plain = pure_epsilon(min(self.fixed(), MOST_INNER), share, flip)
-        if self.sampled() > MOST_INNER:
+        if not restricts(hypotheses) or self.sampled() > MOST_INNER:
             return plain
         netted = pure_epsilon(self.sampled(), min(share, share * Fraction(self.missed(hypotheses))), flip)
         return min(plain, netted)
@@ -121,9 +133,12 @@ class TwoStage(Silent):
         cls, X: NDArray[Any], y: NDArray[Any], hypotheses: HypothesisClass, *, settings: TwoStageSettings
     ) -> TwoStage:
         """Keep the sample; all work is done anew for every answer."""
-        points = as_points(X, n_features=1)
+        points = as_filled(X, n_features=1)
         if len(points) != settings.n:
             raise InvalidParameter("The number of records is not the one of the settings; make settings for it.")
+        # Refused by size alone, so that no subset or shard is refused later.
+        for size in (settings.subset, math.ceil(settings.n / settings.n_teachers)):
+            Cover(hypotheses).refuse_beyond(size)
         vote = vote_for(settings.vote_epsilon, settings.n_teachers)
         assert isinstance(vote, PermuteAndFlip)
         return cls(points, as_ones(y, n_points=len(points)), hypotheses, settings, vote)
@@ -155,12 +170,13 @@ class TwoStage(Silent):
     def answer(self, x: NDArray[Any], coins: Coins) -> int:
         row = question(x, self.points)
         chosen = FixedSize(self.settings.subset, self.settings.n).draw(self.settings.n, coins)
-        errors = self.hypotheses.patterns(self.points[chosen]).errors(self.points, self.ones)
+        patterns = Cover(self.hypotheses).among(self.points[chosen], self.ones[chosen].astype(np.int32), coins)
+        errors = patterns.errors(self.points, self.ones)
         labels = errors.draw(self.settings.rate, coins).predict(self.points)
         k = self.settings.n_teachers
         shards = shards_of(self.settings.n, k, adjacency=self.adjacency, coins=coins)
         learn = Consistent(self.hypotheses).learn
-        teachers = [learn(self.points[shards == j], labels[shards == j], coins) for j in range(k)]
+        teachers = [learnt(learn, self.points[shards == j], labels[shards == j], coins) for j in range(k)]
         ones = sum(int(teacher.predict(row)[0]) for teacher in teachers)
         label = int(self.vote.decide(Tallies(np.array([[k - ones, ones]])), coins)[0])
         return label ^ bool(coins.flip(np.array([self.settings.flip]))[0])
@@ -168,6 +184,11 @@ class TwoStage(Silent):
 
 def settings_for(n: int, epsilon: float, hypotheses: HypothesisClass) -> TwoStageSettings:
     """Return settings of the least bound with tuned constants, or say that there are none worth having."""
+    if not restricts(hypotheses):
+        raise InvalidParameter(
+            f"The two-stage predictor is tuned by a proof that holds for {', '.join(c.name for c in RESTRICTING)} "
+            f"as mapl lists them, and {hypotheses.name} is none of these; take the stable predictor."
+        )
     family = family_of(hypotheses)
     found = relabelled(n, epsilon * (1 - 1e-9), family, SPLITS)
     if found.subset < 2 or found.excess >= 0.5:
@@ -203,7 +224,12 @@ def pays_from(epsilon: float, kind: Kind, vc: int) -> float:
     return math.inf
 
 
+def restricts(hypotheses: HypothesisClass) -> bool:
+    """Say whether the sharper proof holds for the class; by its type, since anybody may take its name."""
+    return type(hypotheses) in RESTRICTING
+
+
 def family_of(hypotheses: HypothesisClass) -> Family:
-    """Return what the bounds know of the class: two of them by name, the others by their VC dimension."""
-    named = hypotheses.name in (Kind.thresholds, Kind.intervals)
+    """Return what the bounds know of the class: two of them by type, the others by their VC dimension."""
+    named = type(hypotheses) in (Thresholds, Intervals)
     return Family.of(hypotheses.name) if named else Family.of(Kind.any, hypotheses.vc)

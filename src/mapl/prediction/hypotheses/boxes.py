@@ -23,14 +23,14 @@ from mapl.prediction.hypotheses.draw import LAW_BITS, Ball, as_numerator, as_rat
 from mapl.prediction.hypotheses.exact import Places
 from mapl.prediction.hypotheses.listed import ListedErrors, one_point
 from mapl.prediction.hypotheses.protocol import Counts, Hypothesis, Points, Selection
-from mapl.prediction.hypotheses.sample import Silent
+from mapl.prediction.hypotheses.sample import BuiltIn, Silent
 from mapl.prediction.hypotheses.sheets import Sheet, Values
 from mapl.prediction.hypotheses.switches import MOST_LISTED
 from mapl.types import Labels
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Box(Silent):
+class Box(BuiltIn, Silent):
     """1 between low and high, ends included, in every one of the features; nowhere if low exceeds high."""
 
     low: Points

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapl.prediction.hypotheses.finite import Finite, refuse_beyond
+from mapl.prediction.hypotheses.sample import BuiltIn
 from mapl.types import Flags, Labels
 
 Literal = tuple[int, bool]
@@ -24,7 +25,7 @@ def holds(literal: Literal, X: NDArray[Any]) -> Flags:
 
 
 @dataclass(frozen=True, slots=True)
-class Conjunction:
+class Conjunction(BuiltIn):
     """1 where all literals hold; without literals, everywhere."""
 
     literals: tuple[Literal, ...]

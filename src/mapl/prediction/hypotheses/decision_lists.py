@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from mapl.prediction.hypotheses.conjunctions import Literal, holds
 from mapl.prediction.hypotheses.finite import Finite, refuse_beyond
+from mapl.prediction.hypotheses.sample import BuiltIn
 from mapl.types import Labels
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionList:
+class DecisionList(BuiltIn):
     """The answer of the first rule whose literal holds, or the answer of none."""
 
     rules: tuple[tuple[Literal, int], ...]

@@ -44,7 +44,9 @@ def determinant(rows: NDArray[Any]) -> NDArray[Any]:
     """Return the determinants of stacked small square matrices, by their first rows; exact for whole numbers."""
     if rows.shape[-1] == 0:
         return np.ones(rows.shape[:-2], dtype=rows.dtype)
-    return np.asarray((rows[..., 0, :] * cofactors(rows[..., 1:, :])).sum(axis=-1))
+    # Floats may overflow: what is no finite number is then left to whole numbers.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray((rows[..., 0, :] * cofactors(rows[..., 1:, :])).sum(axis=-1))
 
 
 def cofactors(rows: NDArray[Any]) -> NDArray[Any]:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.errors import InvalidData, InvalidParameter
+from mapl.errors import InvalidParameter
 from mapl.prediction.hypotheses.listed import ListedErrors
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.row_by_row import row_by_row
+from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
 from mapl.types import Flags, Labels
 
 MOST_LISTED = 1 << 20
@@ -32,16 +33,20 @@ class Function(Silent):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Finite(Silent):
+class Finite(BuiltIn, Silent):
     """The listed hypotheses, which no private example may have shaped except those of T.
 
-    The VC dimension, if not declared, is bounded by the logarithm of their number.
+    Models that are not mapl's own label row by row (`RowByRow`), by a rule that no chance decides. The VC
+    dimension, if not declared, is bounded by the logarithm of their number.
     """
 
     hypotheses: tuple[Hypothesis, ...]
     n_features: int
     vc: int
     name: str = "finite"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hypotheses", tuple(map(row_by_row, self.hypotheses)))
 
     @classmethod
     def of(
@@ -93,12 +98,8 @@ class FinitePatterns(Silent):
 
 
 def labelled_one(hypothesis: Hypothesis, points: Points) -> Flags:
-    """Return which points the hypothesis labels 1, after checking that it labels each with 0 or 1."""
-    labels = np.asarray(hypothesis.predict(points))
-    ones: Flags = labels == 1
-    if labels.shape != (len(points),) or not (ones | (labels == 0)).all():
-        raise InvalidData("A model's answer is not one label, 0 or 1, for each point; wrap it so that it is.")
-    return ones
+    """Return which points the hypothesis labels 1."""
+    return np.asarray(hypothesis.predict(points) == 1)
 
 
 def sauer(n_points: int, vc: int) -> int:

@@ -16,6 +16,8 @@ from mapl.types import Flags
 
 SLACK = 2.0**-39
 """More than rounding adds to a value in up to four dimensions, for a scaled point no farther away than 1."""
+FARTHEST = 2.0**1000
+"""Farther away products may overflow, and the sign of infinity proves nothing."""
 BLOCK = 1 << 17
 """Pairs at a time; what a processor keeps close."""
 
@@ -39,8 +41,11 @@ class Flats(Silent):
     @classmethod
     def of(cls, points: Points, simplices: Places) -> Flats:
         corners = scaled(points, points)[simplices]
-        normals = cofactors(corners[:, 1:] - corners[:, :1])
-        return cls(points, simplices, normals, np.einsum("hk,hik->h", normals, corners[:, :1]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            normals = cofactors(corners[:, 1:] - corners[:, :1])
+            normals[~np.isfinite(normals).all(axis=1)] = np.nan  # nothing is sure about such a hyperplane
+            offsets = np.einsum("hk,hik->h", normals, corners[:, :1])
+        return cls(points, simplices, normals, offsets)
 
     def __len__(self) -> int:
         return len(self.simplices)
@@ -78,7 +83,8 @@ class Flats(Silent):
             return
         near = scaled(points, self.points)
         columns = np.append(near, np.full((len(near), 1), -1.0), axis=1).T
-        reach = SLACK * (1 + np.abs(near).max(axis=1, initial=0.0))
+        far = np.abs(near).max(axis=1, initial=0.0)
+        reach = np.where(far < FARTHEST, SLACK * (1 + far), np.inf)
         step = max(BLOCK // max(len(points), 1), 1)
         for start in range(0, len(self), step):
             here = slice(start, min(start + step, len(self)))

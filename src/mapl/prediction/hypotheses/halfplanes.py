@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mapl.prediction.hypotheses.exact import Places, Whole, distinct, weighed, whole
 from mapl.prediction.hypotheses.listed import ListedErrors
 from mapl.prediction.hypotheses.protocol import Counts, Hypothesis, Points
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
 from mapl.types import Flags, Labels
 
 DOUBT = 2.0**-44
@@ -30,7 +30,7 @@ DOUBT = 2.0**-44
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Constant(Silent):
+class Constant(BuiltIn, Silent):
     """The same label everywhere."""
 
     label: int
@@ -40,7 +40,7 @@ class Constant(Silent):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Halfplane(Silent):
+class Halfplane(BuiltIn, Silent):
     """1 at the pivot and, as seen from it, from just left of `toward` up to and with straight behind."""
 
     pivot: Points

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mapl.errors import InvalidParameter
 from mapl.prediction.hypotheses.halfplanes import HalfplanePatterns
 from mapl.prediction.hypotheses.hyperplanes import HyperplanePatterns
-from mapl.prediction.hypotheses.sample import as_points
+from mapl.prediction.hypotheses.sample import BuiltIn, as_points
 from mapl.prediction.hypotheses.stumps import StumpPatterns, Stumps
 
 MOST_FEATURES = 4
@@ -20,7 +20,7 @@ MOST_BEYOND = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Halfspaces:
+class Halfspaces(BuiltIn):
     """All halfspaces over the first n_features features, one to four; VC dimension n_features + 1.
 
     Notes

@@ -23,13 +23,13 @@ from mapl.prediction.hypotheses.flats import Flats, Sides
 from mapl.prediction.hypotheses.halfplanes import Constant
 from mapl.prediction.hypotheses.listed import ListedErrors
 from mapl.prediction.hypotheses.protocol import Counts, Hypothesis, Points
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
 from mapl.prediction.hypotheses.stumps import Words, first_of_equals, row_keys
 from mapl.types import Flags, Labels
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Halfspace(Silent):
+class Halfspace(BuiltIn, Silent):
     """One side of a hyperplane, and within it the representative of the labels of the points that span it."""
 
     flat: Flats

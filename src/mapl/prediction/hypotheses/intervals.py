@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
+from mapl.prediction.hypotheses.sample import BuiltIn
 from mapl.prediction.hypotheses.unions import UnionPatterns, Unions
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(BuiltIn):
     """All closed intervals on one feature, and the empty one; VC dimension 2."""
 
     feature: int = 0

@@ -14,14 +14,14 @@ from mapl.prediction.hypotheses.boxes import BoxErrors, Strips
 from mapl.prediction.hypotheses.exact import distinct, weighed
 from mapl.prediction.hypotheses.finite import sauer
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
 from mapl.prediction.hypotheses.sheets import Sheet, Values, every_sheet, summed
 
 MOST_STEPS = 1 << 27
 
 
 @dataclass(frozen=True, slots=True)
-class Rectangles:
+class Rectangles(BuiltIn):
     """All closed boxes over the chosen features, unbounded in the others, and the empty one.
 
     The features are chosen by a public rule, never by private examples. VC dimension twice their number.

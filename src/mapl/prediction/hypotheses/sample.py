@@ -21,6 +21,15 @@ class Silent:
         return f"{type(self).__name__}(private)"
 
 
+class BuiltIn:
+    """A rule of mapl's own, which labels every row by itself and fails for none, or a class of such rules.
+
+    Whoever derives from it declares the same: many rows may be labelled at once.
+    """
+
+    __slots__ = ()
+
+
 def as_points(X: NDArray[Any], *, n_features: int) -> Points:
     """Return X as finite floats with one row per point and at least n_features columns."""
     points = np.asarray(X)
@@ -35,6 +44,18 @@ def as_points(X: NDArray[Any], *, n_features: int) -> Points:
     if not np.isfinite(points).all():
         raise InvalidData("Points contain NaN or infinity; fill them in by a rule that no private row decides.")
     return points
+
+
+def as_filled(X: NDArray[Any], *, n_features: int) -> Points:
+    """Return points with NaN read as 0 and infinity as the largest number, by a rule that no row decides.
+
+    Private rows and questions alike are read so: were a cell refused, one record would decide about an answer.
+    """
+    points = np.asarray(X)
+    if points.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            points = np.nan_to_num(points.astype(np.float64))
+    return as_points(points, n_features=n_features)
 
 
 def as_ones(y: NDArray[Any], *, n_points: int) -> Flags:

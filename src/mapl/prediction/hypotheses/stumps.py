@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mapl.errors import InvalidParameter
 from mapl.prediction.hypotheses.listed import ListedErrors
 from mapl.prediction.hypotheses.protocol import Counts, Points
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
 from mapl.prediction.hypotheses.thresholds import threshold, upper_errors
 from mapl.types import Flags, Labels
 
@@ -20,7 +20,7 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Stump(Silent):
+class Stump(BuiltIn, Silent):
     """1 from the value upwards, or, if it is not `above`, 1 below the value."""
 
     feature: int
@@ -33,7 +33,7 @@ class Stump(Silent):
 
 
 @dataclass(frozen=True, slots=True)
-class Stumps:
+class Stumps(BuiltIn):
     """All stumps on the first n_features features, both signs."""
 
     n_features: int
@@ -116,7 +116,8 @@ def lower_sets(column: Points, keys: Words) -> tuple[Points, Words]:
     """Return the distinct values, and for the rows below each of them, and for all rows, the sums of their keys.
 
     Sets of rows with the same sums modulo 2**64 are taken for the same labeling. Were they not, with a chance
-    near 2**-128 for each pair, one candidate would be missing; no guarantee rests on it.
+    near 2**-128 for each pair, one candidate would be missing. Of all guarantees only the sharper one of two-stage
+    predictions rests on it, and says so.
     """
     order = np.argsort(column)
     ranked = column[order]

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from mapl.prediction.hypotheses.line import Line
 from mapl.prediction.hypotheses.listed import ListedErrors
 from mapl.prediction.hypotheses.protocol import Counts, Points
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
 from mapl.types import Flags, Labels
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Threshold(Silent):
+class Threshold(BuiltIn, Silent):
     """1 from the value upwards; infinity is the rule that never says 1."""
 
     value: float
@@ -28,7 +28,7 @@ class Threshold(Silent):
 
 
 @dataclass(frozen=True, slots=True)
-class Thresholds:
+class Thresholds(BuiltIn):
     """All thresholds on one feature; VC dimension 1."""
 
     feature: int = 0

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from mapl.errors import InvalidParameter
 from mapl.prediction.hypotheses.line import Line
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
 from mapl.prediction.hypotheses.switches import SwitchErrors, Switches, every_switch, n_labelings
 from mapl.types import Labels
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class IntervalUnion(Silent):
+class IntervalUnion(BuiltIn, Silent):
     """1 inside any of the closed intervals."""
 
     intervals: tuple[tuple[float, float], ...]
@@ -33,7 +33,7 @@ class IntervalUnion(Silent):
 
 
 @dataclass(frozen=True, slots=True)
-class Unions:
+class Unions(BuiltIn):
     """All unions of at most n_intervals intervals on one feature; VC dimension 2 n_intervals."""
 
     n_intervals: int
