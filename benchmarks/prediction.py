@@ -3,7 +3,9 @@
     python benchmarks/prediction.py speed
 
 Each part measures one thing and writes its own section of benchmarks/results/prediction.md; sections of other parts
-stay as they are. Parts: speed (time and memory of the padded stumps on a million records).
+stay as they are. Parts: curves (excess error by the number of records, next to naive averaging and to the bounds,
+with the pictures of docs/prediction.md), thousand (stumps at n = 1000), adult (accuracy of single answers), speed
+(time and memory of the padded stumps on a million records).
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from prediction_adult import adult
+from prediction_curves import curves, thousand
 
 from mapl.noise import SystemCoins
 from mapl.prediction.padded_stumps import PaddedStumps
@@ -80,7 +84,12 @@ def fitted(table: np.ndarray, labels: np.ndarray) -> PaddedStumps:
     return PaddedStumps.fit(table, labels, epsilon=1.0, adjacency="add-remove")
 
 
-PARTS: dict[str, Callable[[], list[str]]] = {"speed": speed}
+PARTS: dict[str, Callable[[], list[str]]] = {
+    "curves": curves,
+    "thousand": thousand,
+    "adult": adult,
+    "speed": speed,
+}
 
 
 def write(part: str, lines: list[str]) -> None:
