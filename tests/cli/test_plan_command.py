@@ -17,6 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from mapl.planning.plan import Plan, Stage
+from mapl.release.statement import at_most
 from mapl.types import Budget
 
 Mapl = Callable[..., Any]
@@ -30,7 +31,7 @@ FIELDS = {
 PROPOSAL_FIELDS = {
     *("rank", "mechanism", "teachers", "rows_per_teacher", "asked", "max_abstentions", "parameters", "answered"),
     *("answered_with_winner", "abstained", "label_accuracy", "plurality_accuracy", "student_accuracy"),
-    *("calibrated", "assumes", "command"),
+    *("calibrated", "assumes", "command", "caution"),
 }
 MOST_CPU = 6.0
 """Seconds; an idle core needs less than 2 with start-up, and this machine may be busy."""
@@ -128,6 +129,8 @@ def test_epsilon_is_solved_for(mapl: Mapl) -> None:
         ((*USUAL, "--error-at", "100:1.5"), "a rate lies in [0, 1]"),
         ((*USUAL, "--error-at", "many:few"), "write rows:error"),
         ((*USUAL, "--agreement", "0.9"), "one of them only"),
+        ((*USUAL, "--n-classes", 0), "--n-classes is 0; plans are made for 2 to"),
+        ((*USUAL[:-2], "--n-classes", 0), "plans are made for 2 to"),
         ((*USUAL, "--label", "x"), "--label belongs to --public-sample"),
         ((*USUAL, "--learning-curve", "none.csv"), "not both"),
         ((*USUAL, "--want-answered", 0.9, "--want-accuracy", 0.8), "exactly one"),
@@ -165,6 +168,10 @@ def test_a_curve_may_stand_in_a_file(mapl: Mapl, tmp_path: Path) -> None:
     broken = mapl(*USUAL[:-2], "--learning-curve", "nothing.json")
     assert broken.code == 2
     assert "cannot be read" in broken.stderr
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    deep = mapl(*USUAL[:-2], "--learning-curve", "deep.json")
+    assert deep.code == 2
+    assert "Traceback" not in deep.stderr
 
 
 def test_an_agreement_may_be_declared_instead(mapl: Mapl) -> None:
@@ -173,6 +180,9 @@ def test_an_agreement_may_be_declared_instead(mapl: Mapl) -> None:
     said = json.loads(ran.stdout)
     assert said["agreement"] == "0.97:0.8,0.6:0.2"
     assert all(one["student_accuracy"] is None for one in said["proposals"])
+    usual = json.loads(mapl(*USUAL[:-2], "--json").stdout)
+    assert usual["agreement"] == "0.95:0.6,0.75:0.25,0.55:0.15"  # what was assumed is said
+    assert json.loads(mapl(*USUAL, "--json").stdout)["agreement"] is None
 
 
 def test_a_public_sample_is_measured(mapl: Mapl, tmp_path: Path) -> None:
@@ -204,9 +214,54 @@ def test_earlier_runs_count(mapl: Mapl, tmp_path: Path) -> None:
     assert said["epsilon"] == pytest.approx(0.2)
     assert said["epsilon"] + said["earlier"]["epsilon"] <= 1
     assert said["delta"] == pytest.approx(8e-7)
+    assert said["earlier"]["total"] == pytest.approx({"epsilon": 1, "delta": 1e-6})
+    written = said["proposals"][0]["command"].split()
+    assert float(written[written.index("--epsilon") + 1]) <= said["epsilon"]
+    assert float(written[written.index("--delta") + 1]) <= said["delta"]
     shown = mapl(*USUAL, "--continue", one).stdout
     assert "has promised epsilon 0.4" in shown
     assert "0.6 is left" in " ".join(shown.split())
+
+
+def test_the_same_unfinished_run_is_not_counted_twice(mapl: Mapl, tmp_path: Path) -> None:
+    one = earlier_run(tmp_path / "one", finished=False)
+    (tmp_path / "link").symlink_to(one)
+    for again in (one, "one", "./one/../one", "link"):
+        ran = mapl(*USUAL, "--continue", one, "--continue", again)
+        assert ran.code == 2, ran.stdout
+        assert "is given twice" in ran.stderr
+
+
+def test_a_solved_epsilon_is_told_with_the_total_that_it_needs(mapl: Mapl, tmp_path: Path) -> None:
+    asked = ("plan", "--delta", "1e-6", "--rows", 20000, "--queries", 1000, *CURVE, "--want-accuracy", 0.8)
+    one = earlier_run(tmp_path / "one")
+    said = json.loads(mapl(*asked, "--continue", one, "--json").stdout)
+    total = said["earlier"]["total"]
+    assert total == pytest.approx({"epsilon": said["epsilon"] + 0.4, "delta": 1e-6})
+    words = " ".join(mapl(*asked, "--continue", one).stdout.split())
+    assert (
+        f"With the new run a total of epsilon {at_most(total['epsilon'], 6)} has to be allowed (delta 1e-06;"
+        in words
+    )
+    assert "is left" not in words
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("plan.json", "[" * 100_000),
+        ("plan.json", None),
+        ("statement.json", "[" * 100_000),
+    ],
+)
+def test_a_damaged_earlier_run_is_named(mapl: Mapl, tmp_path: Path, file: str, text: str | None) -> None:
+    public = earlier_run(tmp_path / "one") / "public"
+    strange = json.dumps(json.loads((public / "plan.json").read_text()) | {"unit": ["a"]})
+    (public / file).write_text(strange if text is None else text)
+    ran = mapl(*USUAL, "--continue", "one")
+    assert ran.code == 2, ran.stdout
+    assert "of one is damaged" in ran.stderr
+    assert "Traceback" not in ran.stderr
 
 
 def test_an_exhausted_budget_is_said(mapl: Mapl, tmp_path: Path) -> None:
@@ -235,7 +290,7 @@ def test_a_real_run_can_be_continued_from_its_public_half(mapl: Mapl, clinic: An
     ran = mapl("plan", *total, *CURVE, "--continue", "run", "--json")
     assert ran.code == 0, ran.stderr
     said = json.loads(ran.stdout)
-    assert said["earlier"]["epsilon"] == told["guaranteed_epsilon"]
+    assert said["earlier"]["epsilon"] == told["budget_epsilon"] >= told["guaranteed_epsilon"]
     assert said["unit"] == told["unit"]
     assert said["adjacency"] == told["adjacency"]
 
@@ -250,3 +305,23 @@ def test_the_page_is_written_once(mapl: Mapl, tmp_path: Path) -> None:
     lost = mapl(*USUAL, "--out", "no/where.html")
     assert lost.code == 2
     assert "folder that does not exist" in lost.stderr
+
+
+def test_one_question_is_one_question(mapl: Mapl) -> None:
+    ran = mapl("plan", "--epsilon", 1, "--delta", "1e-6", "--rows", 20000, "--queries", 1, *CURVE)
+    assert "Plans for 1 question of 2 classes" in ran.stdout
+
+
+def test_the_printed_command_runs_and_promises_what_was_planned(mapl: Mapl, clinic: Any, tmp_path: Path) -> None:
+    arguments = [str(one) for one in clinic.arguments(teachers=10)]
+    files = {name: arguments[arguments.index(name) + 1] for name in ("--public", "--label")}
+    budget = ("--epsilon", 8, "--delta", "1e-5", "--queries", 10, "--teachers", 10, "--agreement", "1")
+    promise = ("--adjacency", "replace-one", "--unit", "patient_id")
+    planned = json.loads(mapl("plan", *budget, *promise, "--json").stdout)
+    one = next(one for one in planned["proposals"] if one["caution"] is None)
+    filled = one["command"].replace("PRIVATE", arguments[1]).replace("PUBLIC", files["--public"])
+    filled = filled.replace("COLUMN", files["--label"]).replace(" A,B ", " no,yes ").replace("RUN", "run")
+    ran = mapl(*filled.split()[1:], "--jobs", 1)
+    assert ran.code == 0, ran.stderr
+    told = json.loads((tmp_path / "run" / "public" / "statement.json").read_text())
+    assert (told["adjacency"], told["unit"]) == (planned["adjacency"], planned["unit"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -11,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter, MaplError
-from mapl.planning.earlier_runs import EarlierRun, EarlierRuns, composed
+from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter
+from mapl.planning.earlier_runs import NOTHING, EarlierRun, EarlierRuns, composed
 from mapl.planning.plan import Plan, Stage
 from mapl.types import Budget
 
@@ -38,11 +39,22 @@ def run(name: str = "one", epsilon: float = 1.0, delta: float = 1e-6, head: str 
     return EarlierRun(name, epsilon, delta, "add-remove", "patient", head or name)
 
 
-def test_a_finished_run_counts_with_what_it_guaranteed_not_with_what_its_outcomes_cost() -> None:
+@pytest.mark.parametrize("guaranteed", [0.0, 1e-9, 0.98, 1.0])
+def test_a_finished_run_counts_with_the_budget_of_its_plan_however_little_its_statement_says(
+    guaranteed: float,
+) -> None:
     planned = plan()
-    found = EarlierRun.of("one", plan=planned.to_json(), statement=statement(planned))
-    assert (found.epsilon, found.delta, found.head) == (0.98, 1e-6, "ab12")
+    said = statement(planned, guaranteed_epsilon=guaranteed, delta=0.0)
+    found = EarlierRun.of("one", plan=planned.to_json(), statement=said)
+    assert (found.epsilon, found.delta, found.head) == (1.0, 1e-6, "ab12")
     assert (found.adjacency, found.unit) == ("add-remove", "patient")
+
+
+def test_a_statement_that_says_more_than_the_plan_counts() -> None:
+    planned = plan()
+    said = statement(planned, guaranteed_epsilon=1.25, delta=1e-5)
+    found = EarlierRun.of("one", plan=planned.to_json(), statement=said)
+    assert (found.epsilon, found.delta) == (1.25, 1e-5)
 
 
 def test_an_unfinished_run_counts_with_its_whole_plan() -> None:
@@ -52,7 +64,13 @@ def test_an_unfinished_run_counts_with_its_whole_plan() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"private": False}, {"guaranteed_epsilon": "inf"}, {"guaranteed_epsilon": None}, {"delta": None}],
+    [
+        {"private": False},
+        {"guaranteed_epsilon": "inf"},
+        {"guaranteed_epsilon": None},
+        {"guaranteed_epsilon": 10**400},
+        {"delta": None},
+    ],
 )
 def test_a_run_without_privacy_cannot_be_composed(changes: dict[str, Any]) -> None:
     planned = plan()
@@ -60,11 +78,29 @@ def test_a_run_without_privacy_cannot_be_composed(changes: dict[str, Any]) -> No
         EarlierRun.of("one", plan=planned.to_json(), statement=statement(planned, **changes))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "7"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "7", "[" * 100_000])
 def test_damaged_files_are_refused(text: str) -> None:
-    with pytest.raises(InvalidData, match="damaged"):
+    with pytest.raises(InvalidData, match="statement of one is damaged"):
         EarlierRun.of("one", plan=plan().to_json(), statement=text)
-    with pytest.raises(MaplError):
+    with pytest.raises(InvalidData, match=r"plan\.json of one is damaged"):
+        EarlierRun.of("one", plan=text, statement=None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"unit": ["a"]},
+        {"adjacency": None},
+        {"n_teachers": "many"},
+        {"classes": [["no"], ["yes"]]},
+        {"budget": {"epsilon": 10**400, "delta": 1e-6}},
+        {"budget": {"epsilon": math.inf, "delta": 1e-6}},
+        {"schema": 99},
+    ],
+)
+def test_a_plan_that_mapl_did_not_write_is_refused(changes: dict[str, Any]) -> None:
+    text = json.dumps(json.loads(plan().to_json()) | changes)
+    with pytest.raises(InvalidData, match=r"plan\.json of one is damaged"):
         EarlierRun.of("one", plan=text, statement=None)
 
 
@@ -91,7 +127,7 @@ def test_the_rest_never_exceeds_the_total_not_even_by_rounding(spent: list[float
     try:
         rest = runs.rest(epsilon=total, delta=1e-5)
     except CannotCalibrate:
-        assert sum(map(Fraction, spent)) >= Fraction(total)
+        assert sum(map(Fraction, spent)) >= (1 - NOTHING) * Fraction(total)
     else:
         assert Fraction(rest.epsilon) + sum(map(Fraction, spent)) <= Fraction(total)
         assert Fraction(rest.delta) + len(spent) * Fraction(1e-9) <= Fraction(1e-5)
@@ -101,6 +137,20 @@ def test_the_rest_never_exceeds_the_total_not_even_by_rounding(spent: list[float
 def test_an_exhausted_budget_is_said_with_its_terms(epsilon: float, delta: float, what: str) -> None:
     with pytest.raises(CannotCalibrate, match=f"exhausted.*unit: patient.*Nothing is left of {what}"):
         EarlierRuns((run(),)).rest(epsilon=epsilon, delta=delta)
+
+
+def test_what_decimals_leave_is_nothing() -> None:
+    tenths = EarlierRuns(tuple(run(str(i), 0.1, 0.0) for i in range(3)))
+    with pytest.raises(CannotCalibrate, match=r"0, 1, 2 have together promised.*Nothing is left of epsilon"):
+        tenths.rest(epsilon=0.1 + 0.2 + 1e-8, delta=1e-5)
+
+
+@given(spent=st.floats(1e-9, 10.0), new=st.floats(1e-9, 10.0))
+def test_the_total_with_a_new_run_is_never_too_small(spent: float, new: float) -> None:
+    total = EarlierRuns((run(epsilon=spent),)).together_with(Budget(new, 1e-7))
+    assert Fraction(total.epsilon) >= Fraction(spent) + Fraction(new)
+    assert total.epsilon == pytest.approx(spent + new)
+    assert total.delta == pytest.approx(1.1e-6)
 
 
 def test_a_rest_of_delta_may_be_nothing() -> None:
@@ -123,6 +173,16 @@ def test_the_same_promise_is_no_reason_to_refuse() -> None:
 def test_one_run_is_not_counted_twice() -> None:
     with pytest.raises(InvalidParameter, match="given twice"):
         EarlierRuns((run("one", head="ab"), run("again", head="ab")))
+
+
+def test_an_unfinished_run_is_known_by_its_place() -> None:
+    one, same, other = (
+        EarlierRun.of(name, plan=plan().to_json(), statement=None, place=place)
+        for name, place in [("a", "/runs/a"), ("../runs/a", "/runs/a"), ("b", "/runs/b")]
+    )
+    assert EarlierRuns((one, other)).epsilon == 2.0
+    with pytest.raises(InvalidParameter, match=r"a is given twice \(also as \.\./runs/a\)"):
+        EarlierRuns((one, other, same))
 
 
 def test_no_runs_compose_to_nothing() -> None:

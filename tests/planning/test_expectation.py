@@ -12,7 +12,7 @@ from mapl.planning import Agreement
 from mapl.planning.expectation import asked_by, expect, fidelity, plurality_accuracy
 from mapl.planning.vote_sample import VoteSample
 from mapl.release import aggregate
-from mapl.types import ABSTAIN, Budget, Tallies
+from mapl.types import ABSTAIN, Budget, State, Tallies
 
 TASK = Task(Budget(2.0, 1e-5), 100, 3, 1000)
 
@@ -77,3 +77,35 @@ def test_groups_finer_than_questions_still_count() -> None:
     made = expect(make("link", Task(TASK.budget, 100, 3, 7)), TASK, VoteSample.of(counts))
     assert made.answered == pytest.approx(7)
     assert expect(make("link", TASK), TASK, Agreement.default()).answered == pytest.approx(1000)
+
+
+FEW = Agreement.parse("0.95:0.4,0.8:0.2,0.7:0.2,0.6:0.1,0.55:0.1")
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("limit", [1, 2])
+def test_few_questions_are_forecast_as_they_happen(n: int, limit: int) -> None:
+    """40,000 runs on questions drawn at random; a false alarm below 1e-6 each (5 deviations)."""
+    limit = min(limit, n)
+    task = Task(Budget(3.0, 1e-5), 60, 2, n)
+    mechanism = make("ladder", task, max_abstentions=limit)
+    made = expect(mechanism, task, FEW)
+    chances = mechanism.chances(FEW.tallies(60, 2), State())[:, 2]
+    rng, runs = np.random.default_rng(n), 40_000
+    abstains = rng.random((runs, n)) < chances[rng.choice(len(chances), (runs, n), p=FEW.weights())]
+    taken = np.cumsum(abstains, axis=1) - abstains < limit
+    for counted, said in [((taken & ~abstains), made.answered), ((taken & abstains), made.abstained)]:
+        sums = counted.sum(axis=1)
+        assert abs(sums.mean() - said) <= 5 * sums.std() / np.sqrt(runs) + 20 / runs
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 31])
+def test_a_forecast_of_few_questions_is_possible(n: int) -> None:
+    task = Task(Budget(1.0, 1e-6), 60, 2, n)
+    for limit in {1, (n + 1) // 2, n}:
+        for expected in (FEW, Agreement.default()):
+            made = expect(make("ladder", task, max_abstentions=limit), task, expected)
+            assert 0 <= made.abstained <= limit + 1e-9
+            assert 0 <= made.winners <= made.answered + 1e-9
+            assert made.answered + made.abstained <= n + 1e-9

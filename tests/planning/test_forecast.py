@@ -114,7 +114,14 @@ def test_a_group_without_questions_does_not_disturb_the_others() -> None:
     alone = reached(np.array([10]), np.array([0.1]), 2)
     with_empty = reached(np.array([10, 0]), np.array([0.1, 0.5]), 2)
     assert with_empty[0] == pytest.approx(alone[0])
-    assert np.isfinite(with_empty).all()
+    assert ((with_empty >= 0) & (with_empty <= 1)).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_empty_groups_of_few_questions_are_no_reason_for_impossible_chances(n: int) -> None:
+    questions = np.array([n, 0, 0, 0])
+    found = reached(questions, np.array([0.1, 0.5, 0.9, 1.0]), 1)
+    assert ((found >= 0) & (found <= 1 + 1e-12)).all()
 
 
 @pytest.mark.statistical

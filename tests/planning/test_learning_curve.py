@@ -127,3 +127,8 @@ class TestError:
         assert all(0 <= error <= max(0.5, rates[0]) for error in errors)
         assert all(b <= a + 1e-9 for a, b in itertools.pairwise(errors))
         assert 0 <= curve.floor <= rates[-1] + 1e-9
+
+
+def test_a_file_may_begin_with_a_byte_order_mark() -> None:
+    for content in ("rows,error\n100,0.2\n1000,0.16\n", '{"100": 0.2, "1000": 0.16}'):
+        assert str(LearningCurve.read("\ufeff" + content)) == "100:0.2,1000:0.16"

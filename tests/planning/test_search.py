@@ -159,6 +159,7 @@ def test_nothing_to_be_had_is_said_with_all_terms() -> None:
         ({"epsilon": -1.0}, "epsilon is -1"),
         ({"delta": 1.0}, "delta is 1"),
         ({"n_classes": 1}, "There are 1 classes"),
+        ({"n_classes": 101}, "plans are made for 2 to 100"),
         ({"agreement": Agreement.default()}, "one of them only"),
     ],
 )
@@ -227,3 +228,29 @@ def test_sweeps_hold_mapl_and_the_papers_and_more_budget_never_hurts(proposals: 
     for paper in papers:
         for mine, theirs in zip(ours.points, paper.points, strict=True):
             assert mine.answered >= theirs.answered * 0.97 - 1
+
+
+def test_a_curve_of_one_size_ranks_by_answers_and_says_so() -> None:
+    found = search(question(rows=50_000, epsilon=1.0, curve=LearningCurve.parse("1000:0.16")))
+    assert all(one.student_accuracy is None for one in found)
+    assert keeps_floor(found[0])
+    assert any("second number of rows" in words for words in found[0].assumes)
+
+
+def test_who_must_answer_gets_no_plan_that_halts_early() -> None:
+    curve = LearningCurve.parse("100:0.35,1000:0.12", n_classes=10)
+    found = search(question(must_answer=True, n_classes=10, curve=curve, rows=50_000, queries=2000))
+    assert all(one.answered >= 0.99 * one.asked for one in found)
+    with pytest.raises(CannotCalibrate, match="No plan is expected to answer every question"):
+        search(question(must_answer=True, epsilon=1.0, max_abstentions=5))
+
+
+@pytest.mark.parametrize("curve", ["100:0.5", "100:0.6,1000:0.2"])
+def test_a_learner_no_better_than_guessing_is_refused(curve: str) -> None:
+    with pytest.raises(InvalidParameter, match="no better than guessing"):
+        question(curve=LearningCurve.parse(curve))
+
+
+def test_a_tiny_budget_is_refused_without_a_warning() -> None:
+    with pytest.raises(CannotCalibrate, match="the budget is too small"):
+        search(question(epsilon=0.001))

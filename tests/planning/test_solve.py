@@ -122,3 +122,35 @@ def test_a_boundary_may_lie_outside() -> None:
     assert boundary(lambda _: False, 1.0, 9.0, start=3.0) is None
     assert boundary(lambda _: True, 1.0, 9.0, start=3.0) == (None, 1.0)
     assert boundary(lambda v: v >= 9.0, 1.0, 9.0, start=math.inf) is not None
+
+
+def test_solving_knows_every_mechanism_that_a_plan_shows() -> None:
+    question = asked(
+        "epsilon", rows=50_000, queries=2000, curve=None, agreement=Agreement.parse("0.95:0.6,0.7:0.4")
+    )
+    wish = Wish(answered=0.9)
+    at_one = question.having("epsilon", 1.0)
+    assert result(search(at_one)[0], at_one, wish) >= 0.9
+    assert solve(question, wish).value <= 1.0
+
+
+def test_planning_with_the_solved_epsilon_shows_the_wished_accuracy() -> None:
+    solution = solve(asked("epsilon", rows=50_000, queries=2000), Wish(accuracy=0.84))
+    assert float(f"{solution.value:g}") == solution.value
+    assert (search(solution.question)[0].student_accuracy or 0) >= 0.84 * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("wish", [Wish(answered=0.002), Wish(accuracy=0.5)])
+def test_a_wish_that_hardly_anything_meets_is_no_impossible_one(wish: Wish) -> None:
+    assert solve(asked("epsilon"), wish).value < 1.0
+
+
+def test_a_fixed_quantity_that_is_in_the_way_is_named() -> None:
+    with pytest.raises(CannotCalibrate, match="It would do to leave the number of teachers open"):
+        solve(asked(rows=50_000, epsilon=5.0, teachers=20), Wish(answered=0.8))
+
+
+@pytest.mark.parametrize("curve", ["1000:0.16", "100:0.16,1000:0.16"])
+def test_a_flat_curve_allows_no_wish_for_accuracy(curve: str) -> None:
+    with pytest.raises(InvalidParameter, match="give the error at a second number of rows"):
+        solve(asked("epsilon", curve=LearningCurve.parse(curve)), Wish(accuracy=0.8))

@@ -13,14 +13,13 @@ from mapl.cli.console import out, warn
 from mapl.cli.public_sample import measured_on
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.planning import Agreement
-from mapl.planning.answer import Answer, answered
+from mapl.planning.answer import RECORD, Answer, answered, not_above
 from mapl.planning.earlier_runs import EarlierRun, EarlierRuns, composed
 from mapl.planning.learning_curve import LearningCurve
-from mapl.planning.question import Question, Wish
+from mapl.planning.question import MOST_CLASSES, Question, Wish
 from mapl.release.promise import promise_of
 from mapl.release.statement import at_most, to_json
 
-RECORD = "record"
 LARGE_DELTA = 1e-3
 MOST_SHOWN = 8
 
@@ -169,12 +168,14 @@ def _read_run(folder: Path) -> EarlierRun:
         said = None
     except (OSError, UnicodeDecodeError):
         raise InvalidData(f"{STATEMENT} in {public} cannot be read; restore the public half of the run.") from None
-    return EarlierRun.of(str(folder), plan=planned, statement=said)
+    return EarlierRun.of(str(folder), plan=planned, statement=said, place=str(folder.resolve()))
 
 
 def _curve(path: Path | None, text: str | None, n_classes: int) -> LearningCurve | None:
     if path is not None and text is not None:
         raise InvalidParameter("Give --learning-curve or --error-at, not both.")
+    if not 2 <= n_classes <= MOST_CLASSES:
+        raise InvalidParameter(f"--n-classes is {n_classes}; plans are made for 2 to {MOST_CLASSES} classes.")
     if text is not None:
         return LearningCurve.parse(text, n_classes=n_classes)
     if path is None:
@@ -187,22 +188,21 @@ def _curve(path: Path | None, text: str | None, n_classes: int) -> LearningCurve
         ) from None
     except UnicodeDecodeError:
         raise InvalidData(f"{path} is no text; write JSON or CSV.") from None
-    return LearningCurve.read(content, n_classes=n_classes)
+    try:
+        return LearningCurve.read(content, n_classes=n_classes)
+    except RecursionError:
+        raise InvalidData(f"{path} is nested too deeply for a learning curve; write JSON or CSV.") from None
 
 
 def show(found: Answer) -> None:
     """Print an answer for people."""
     question, solution = found.question, found.solution
+    assert question.epsilon is not None
     if found.earlier is not None:
-        out.print(
-            f"Earlier runs: {found.earlier.described()}. For one more run epsilon {question.epsilon:.6g} is left "
-            f"({found.terms}).",
-            soft_wrap=True,
-        )
+        out.print(f"Earlier runs: {found.earlier.described()}. {_going_on(found, found.earlier)}", soft_wrap=True)
     if solution is not None:
         out.print(f"{solved_in_words(found)}", soft_wrap=True)
     out.print(_table(found))
-    assert question.epsilon is not None
     out.print(
         f"Budget: epsilon {at_most(question.epsilon)} ({found.terms}). Figures are expectations; nothing private "
         "was read.",
@@ -219,6 +219,22 @@ def show(found: Answer) -> None:
             soft_wrap=True,
         )
     out.print(f"To carry the first out: {found.command(found.best)}", soft_wrap=True)
+    caution = found.caution(found.best)
+    if caution is not None:
+        out.print(caution, soft_wrap=True)
+
+
+def _going_on(found: Answer, earlier: EarlierRuns) -> str:
+    """Say what is left for the new run, or where its epsilon was solved for, what all of them need."""
+    question, solution = found.question, found.solution
+    assert question.epsilon is not None
+    if solution is None or solution.unknown != "epsilon":
+        return f"For one more run epsilon {not_above(question.epsilon, 6)} is left ({found.terms})."
+    total = earlier.together_with(question.budget)
+    return (
+        f"With the new run a total of epsilon {at_most(total.epsilon, 6)} has to be allowed (delta "
+        f"{at_most(total.delta, 6)}; adjacency: {found.adjacency}; unit: {found.unit})."
+    )
 
 
 def solved_in_words(found: Answer) -> str:
@@ -239,7 +255,9 @@ def solved_in_words(found: Answer) -> str:
 def _table(found: Answer) -> Table:
     question = found.question
     shown = Table(
-        title=f"Plans for {question.queries:,} questions of {question.n_classes} classes", title_justify="left"
+        title=f"Plans for {question.queries:,} question{'' if question.queries == 1 else 's'} of "
+        f"{question.n_classes} classes",
+        title_justify="left",
     )
     shown.add_column("mechanism", no_wrap=True)
     for heading in ("teachers", "asked", "abstains\nat most", "answered", "labels\nright", "student\nright"):

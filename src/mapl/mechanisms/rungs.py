@@ -154,8 +154,9 @@ def root(
         value = np.expm1(passing) + np.exp(abstaining)
         t_high, t_low = np.where(value <= 0, t, t_high), np.where(value > 0, t, t_low)
         # d ln z = (1-z) dt and d ln(1-z) = -z dt.
-        slope = weight * (np.exp(abstaining + z.passing) - np.exp(passing + z.abstaining))
-        with np.errstate(divide="ignore", invalid="ignore"):
+        # A slope beyond all floats makes Newton's step 0 or nothing, and the bracket is halved instead.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            slope = weight * (np.exp(abstaining + z.passing) - np.exp(passing + z.abstaining))
             step = value / slope
         newton = t - step
         # Far below the root (L) fails exponentially and Newton would crawl.

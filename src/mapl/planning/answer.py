@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import asdict, dataclass
+from decimal import ROUND_DOWN, Context
 from typing import Any
 
 from mapl.errors import CannotCalibrate
+from mapl.planning.agreement import Agreement
 from mapl.planning.cells_offer import CellsOffer, cells_offer
 from mapl.planning.earlier_runs import EarlierRuns
 from mapl.planning.proposal import Proposal
 from mapl.planning.question import Question, Wish
 from mapl.planning.search import search
 from mapl.planning.solve import Solution, solve, ways_out
+from mapl.types import ADJACENCY, UNIT
 
 SCHEMA = 1
+RECORD = "record"
+"""The unit of a table without a column of ids."""
+MOST_CLASSES_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +49,20 @@ class Answer:
         return f"delta {self.question.delta:g}; adjacency: {self.adjacency}; unit: {self.unit}"
 
     def command(self, plan: Proposal) -> str:
-        """Return the command that carries a plan out; only `aggregate` has settings for a consensus test."""
+        """Return the command that carries a plan out under the promise that was planned for; see `caution`.
+
+        Words in capitals are for the user to fill in. Budgets round down: more than what is left is never spent.
+        """
         question = self.question
-        options = {
-            "epsilon": question.epsilon,
-            "delta": question.delta,
+        assert question.epsilon is not None
+        options: dict[str, Any] = {
+            "epsilon": not_above(question.epsilon),
+            "delta": not_above(question.delta),
             "mechanism": plan.mechanism,
             "queries": plan.asked,
             "max-abstentions": plan.max_abstentions,
         }
-        if plan.mechanism == "confident-max":
+        if votes_alone(plan):
             verb = f"mapl aggregate VOTES-OF-{plan.n_teachers}-TEACHERS"
             options |= {
                 "threshold": plan.parameters["threshold"],
@@ -59,16 +70,31 @@ class Answer:
                 "sigma": _wider(plan.parameters["sigma"]),
             }
         else:
-            verb = "mapl learn PRIVATE --public PUBLIC --label COLUMN --out RUN"
-            options |= {"teachers": plan.n_teachers, "rows": question.rows}
-        if question.adjacency == "labels":
-            verb = verb.replace("--public PUBLIC", "--label-private")
+            rows = "--label-private" if question.adjacency == "labels" else "--public PUBLIC"
+            verb = f"mapl learn PRIVATE {rows} --label COLUMN --classes {_classes(question.n_classes)} --out RUN"
+            options |= {
+                "teachers": plan.n_teachers,
+                "rows": question.rows,
+                "unit": None if question.unit == RECORD else shlex.quote(question.unit),
+                "adjacency": question.adjacency if question.adjacency == "replace-one" else None,
+            }
         written = [f"--{name} {_written(value)}" for name, value in options.items() if value is not None]
         return " ".join([verb, *written])
+
+    def caution(self, plan: Proposal) -> str | None:
+        """Say where the command of a plan promises something else than was asked: `aggregate` sees votes alone."""
+        if not votes_alone(plan):
+            return None
+        return (
+            "mapl aggregate sees votes and not how the teachers were trained, so what its statement promises is "
+            f"about one teacher's votes (adjacency: {ADJACENCY}; unit: {UNIT}). It covers the unit planned for "
+            f"({self.unit}) only if all of its records went to one teacher, chosen regardless of the others."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values; docs/plan.md explains the fields, and their meaning stays."""
         question, solution = self.question, self.solution
+        assumed = None if question.learning_curve is not None else question.agreement or Agreement.default()
         return {
             "schema": SCHEMA,
             "epsilon": question.epsilon,
@@ -80,7 +106,7 @@ class Answer:
             "n_classes": question.n_classes,
             "must_answer": question.must_answer,
             "learning_curve": None if question.learning_curve is None else str(question.learning_curve),
-            "agreement": None if question.agreement is None else str(question.agreement),
+            "agreement": None if assumed is None else str(assumed),
             "solved_for": None if solution is None else solution.unknown,
             "value": None if solution is None else solution.value,
             "wish": None if solution is None else asdict(solution.wish),
@@ -92,6 +118,7 @@ class Answer:
                 "epsilon": self.earlier.epsilon,
                 "delta": self.earlier.delta,
                 "runs": [{"run": r.name, "epsilon": r.epsilon, "delta": r.delta} for r in self.earlier.runs],
+                "total": asdict(self.earlier.together_with(question.budget)),
             },
         }
 
@@ -114,6 +141,7 @@ class Answer:
             "calibrated": plan.calibrated,
             "assumes": list(plan.assumes),
             "command": self.command(plan),
+            "caution": self.caution(plan),
         }
 
 
@@ -140,6 +168,29 @@ def answered(
         solution = solve(question, wish)
         question, proposals = solution.question, solution.proposals
     return Answer(question, tuple(proposals), adjacency, unit, solution, cells_offer(question), earlier)
+
+
+def votes_alone(plan: Proposal) -> bool:
+    """Whether a plan is carried out on a file of votes: only `aggregate` has settings for a consensus test."""
+    return plan.mechanism == "confident-max"
+
+
+def not_above(value: float, digits: int = 12) -> str:
+    """Write a budget in a few digits, rounded down: what is left must never be exceeded.
+
+    Examples
+    --------
+    >>> not_above(0.3), not_above(1e-6), not_above(0.19999999999999996), not_above(0.61237, 3)
+    ('0.3', '1e-06', '0.199999999999', '0.612')
+    """
+    # By its shortest spelling, which is read back as the same float.
+    rounded = Context(prec=digits, rounding=ROUND_DOWN).create_decimal(repr(float(value)))
+    return f"{float(rounded):.{digits}g}"
+
+
+def _classes(n: int) -> str:
+    """Return names for the user to replace, as many as there are classes if they are few."""
+    return ",".join("ABCD"[:n]) if n <= MOST_CLASSES_NAMED else f"NAMES-OF-{n}-CLASSES"
 
 
 def _lowered(sentence: str) -> str:

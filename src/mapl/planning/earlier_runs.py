@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, Self
 
-from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter
+from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter, MaplError
 from mapl.planning.plan import Plan
 from mapl.types import Budget
+
+NOTHING = Fraction(1, 10**6)
+"""A rest below this part of the total is nothing: it is what decimals leave, and pays for no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +24,7 @@ class EarlierRun:
     """A run by its public files: what it may have cost at most, whom it compares and whom it protects.
 
     ``head`` is the last hash of its ledger, which no other run has; it is None where a run has not finished.
+    ``place`` is the folder it lies in, whatever it was called by.
     """
 
     name: str
@@ -27,18 +33,19 @@ class EarlierRun:
     adjacency: str
     unit: str
     head: str | None = None
+    place: str | None = None
 
     @classmethod
-    def of(cls, name: str, *, plan: str, statement: str | None) -> Self:
+    def of(cls, name: str, *, plan: str, statement: str | None, place: str | None = None) -> Self:
         """Read the texts of plan.json and statement.json.
 
-        What counts is what was guaranteed, not what the outcomes happened to cost. A run without a statement has
-        not finished: whatever it still releases stays within its plan, so that counts whole.
+        The budget of the plan counts whole, finished or not: whatever was released stayed within it. A statement
+        may say that less was guaranteed, but nothing here could tell that from a statement that was edited.
         """
-        planned = Plan.from_json(plan)
+        planned = _plan(name, plan)
+        budget = planned.budget
         if statement is None:
-            budget = planned.budget
-            return cls(name, float(budget.epsilon), float(budget.delta), planned.adjacency, planned.unit)
+            return cls(name, budget.epsilon, budget.delta, planned.adjacency, planned.unit, place=place)
         said = _statement(name, statement)
         if said.get("plan_digest") != planned.digest:
             raise InvalidData(
@@ -51,7 +58,8 @@ class EarlierRun:
                 f"{name} was not private: it has no finite epsilon, and no budget covers it together with anything "
                 "else. Leave it out only if nothing of it was or will be published."
             )
-        return cls(name, epsilon, delta, planned.adjacency, planned.unit, said.get("ledger_head"))
+        epsilon, delta = max(epsilon, budget.epsilon), max(delta, budget.delta)
+        return cls(name, epsilon, delta, planned.adjacency, planned.unit, said.get("ledger_head"), place)
 
     @property
     def terms(self) -> str:
@@ -83,10 +91,10 @@ class EarlierRuns:
                     f"{first.name} ({first.terms}) and {other.name} ({other.terms}) promise different things, and "
                     "their epsilons do not add up to one promise; compose runs of one adjacency and one unit."
                 )
-        heads = [run.head for run in self.runs if run.head is not None]
-        twice = next((run.name for run in self.runs if run.head is not None and heads.count(run.head) > 1), None)
-        if twice is not None:
-            raise InvalidParameter(f"{twice} is given twice; name every run once.")
+        for one, other in combinations(self.runs, 2):
+            if _known_equal(one.head, other.head) or _known_equal(one.place, other.place):
+                also = "" if one.name == other.name else f" (also as {other.name})"
+                raise InvalidParameter(f"{one.name} is given twice{also}; name every run once.")
 
     @property
     def adjacency(self) -> str:
@@ -120,14 +128,21 @@ class EarlierRuns:
         total = Budget(epsilon, delta)
         left = Fraction(total.epsilon) - sum(Fraction(run.epsilon) for run in self.runs)
         left_delta = Fraction(total.delta) - sum(Fraction(run.delta) for run in self.runs)
-        if left <= 0 or left_delta < 0:
-            what = "epsilon" if left <= 0 else "delta"
+        spent = left <= NOTHING * Fraction(total.epsilon)
+        if spent or left_delta < 0:
+            what = "epsilon" if spent else "delta"
             raise CannotCalibrate(
                 f"The budget is exhausted: {self.described()}, and epsilon {epsilon:g} with delta {delta:g} is "
                 f"allowed in all ({self.runs[0].terms}). Nothing is left of {what}; a further run needs a larger "
                 "total, which has to be allowed by whoever answers for the data."
             )
         return Budget(_rounded(left, upwards=False), _rounded(left_delta, upwards=False))
+
+    def together_with(self, new: Budget) -> Budget:
+        """Return what has to be allowed in all for a new run with a budget of its own, rounded up."""
+        epsilon = sum((Fraction(run.epsilon) for run in self.runs), Fraction(new.epsilon))
+        delta = sum((Fraction(run.delta) for run in self.runs), Fraction(new.delta))
+        return Budget(_rounded(epsilon, upwards=True), _rounded(delta, upwards=True))
 
     def described(self) -> str:
         """Say what they have promised together."""
@@ -141,10 +156,26 @@ def composed(runs: Sequence[EarlierRun]) -> EarlierRuns | None:
     return EarlierRuns(tuple(runs)) if runs else None
 
 
+def _plan(name: str, text: str) -> Plan:
+    try:
+        plan = Plan.from_json(text)
+        words = isinstance(plan.adjacency, str) and isinstance(plan.unit, str)
+        epsilon, delta = _finite(plan.budget.epsilon), _finite(plan.budget.delta)
+        plan.digest  # noqa: B018 – what cannot be hashed was not written by mapl
+    except (MaplError, ValueError, TypeError, OverflowError, RecursionError):
+        words, epsilon, delta = False, None, None
+    if not words or epsilon is None or delta is None:
+        raise InvalidData(
+            f"The plan.json of {name} is damaged, or another mapl wrote it; restore the public half of the run, or "
+            "use the mapl that wrote it."
+        )
+    return plan
+
+
 def _statement(name: str, text: str) -> dict[str, Any]:
     try:
         said = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict):
         raise InvalidData(f"The statement of {name} is damaged; restore the public half of the run.")
@@ -153,7 +184,12 @@ def _statement(name: str, text: str) -> dict[str, Any]:
 
 def _finite(value: Any) -> float | None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if number and 0 <= value < math.inf else None
+    # A whole number of hundreds of digits is finite, but no float.
+    return float(value) if number and 0 <= value <= sys.float_info.max else None
+
+
+def _known_equal(one: str | None, other: str | None) -> bool:
+    return one is not None and one == other
 
 
 def _rounded(exact: Fraction | int, *, upwards: bool) -> float:

@@ -20,21 +20,23 @@ Expected = Agreement | VoteSample
 MOST_STARTS = 41
 """A secret start is spread like a Gaussian, and as many evenly spaced ones give its averages to many digits."""
 
+MISPLACED = 0.01
+"""Up to this part of the questions may be in a wrong group when they are shared out as whole numbers."""
+
 
 def expect(mechanism: AnyMechanism, task: Task, agreement: Expected) -> Forecast:
     """Forecast a run on the declared agreement, by exact expectation over coins and orders of the questions."""
     classes = task.n_classes
     block = agreement.tallies(task.n_teachers, classes)
     asked = asked_by(mechanism, task.n_queries)
-    questions = apportioned(agreement, asked)
     published = np.zeros((len(block), 1))
     for weight, state in _starts(mechanism):
         chances = mechanism.chances(block, state)
         answering = chances[:, :classes].sum(axis=1).clip(0, 1)
         if hasattr(mechanism, "max_abstentions"):
-            taken = reached(questions, 1 - answering, mechanism.max_abstentions)
+            taken = _taken(agreement, asked, 1 - answering, mechanism.max_abstentions)
         elif hasattr(mechanism, "max_questions") and hasattr(mechanism, "max_answers"):
-            taken = reached(questions, answering, mechanism.max_answers)
+            taken = _taken(agreement, asked, answering, mechanism.max_answers)
         else:
             taken = np.ones(len(block))
         # Groups may be finer than whole questions.
@@ -80,6 +82,19 @@ def apportioned(agreement: Expected, n_queries: int) -> NDArray[np.int64]:
     """Return how many questions fall into each group, as whole numbers that add up."""
     ends = np.round(np.cumsum(agreement.weights()) * n_queries).astype(np.int64)
     return np.diff(ends, prepend=0)
+
+
+def _taken(agreement: Expected, asked: int, stopping: Floats, limit: int) -> Floats:
+    """Return for each group the chance that a question of it is taken, if the run halts after so many stops.
+
+    Few questions cannot be shared out among the groups: they are taken to be drawn at random, and the number of the
+    others that stop is then binomial, the same for all groups.
+    """
+    questions, weights = apportioned(agreement, asked), agreement.weights()
+    if np.abs(questions - asked * weights).sum() <= MISPLACED * asked:
+        return reached(questions, stopping, limit)
+    mean = np.array([weights @ stopping / weights.sum()]).clip(0, 1)
+    return np.full(len(weights), reached(np.array([asked]), mean, limit)[0])
 
 
 def _starts(mechanism: Any) -> list[tuple[float, State]]:

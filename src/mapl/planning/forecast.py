@@ -45,7 +45,8 @@ def reached(questions: NDArray[np.int64], abstaining: Floats, max_abstentions: i
     All orders of all questions are equally likely, and the run halts right after abstention number T.
     Toss every coin first, then order: if N of the *other* questions abstain, a question stands behind a
     uniform number of them, so it is taken with probability min(1, T / (N + 1)), whatever its own coin.
-    N is a sum of binomials; its law comes from the characteristic function, one question left out.
+    N is a sum of binomials; its law comes from the characteristic function, one question left out. A group without
+    questions has none to leave out: its value is that of one question more.
     """
     mean = float(questions @ abstaining)
     deviation = float(np.sqrt(questions @ (abstaining * (1 - abstaining))))
@@ -67,7 +68,8 @@ def reached(questions: NDArray[np.int64], abstaining: Floats, max_abstentions: i
     taken = np.minimum(1.0, max_abstentions / (counts + 1))
     out = np.empty(len(questions))
     for g, own in enumerate(logs):
-        law = np.fft.irfft(np.exp(whole - own).conj(), size)
+        others = whole - own if questions[g] else whole
+        law = np.fft.irfft(np.exp(others).conj(), size)
         # The law is periodic: it is read where its one bump lies.
         out[g] = float(law[counts % size] @ taken)
     return out

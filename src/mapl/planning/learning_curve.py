@@ -24,6 +24,9 @@ NEAREST = 4
 UNUSUAL = 1e-5
 """The squared misfit that an exponent of twice or half the usual one must save: points are never exact."""
 NO_INFORMATION = 1e-12
+LEAST_FALL = 0.001
+"""A curve that falls by less, a tenth of a point, does not tell how much a learner lacks with few rows."""
+BYTE_ORDER_MARK = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ class LearningCurve:
     @classmethod
     def read(cls, content: str, *, n_classes: int = 2) -> Self:
         """Read the content of a file: JSON such as {"100": 0.2, "1000": 0.16}, or CSV with rows,error."""
+        content = content.removeprefix(BYTE_ORDER_MARK)
         try:
             pairs = _from_json(content) if content.lstrip()[:1] in ("{", "[") else _from_csv(content)
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -120,6 +124,11 @@ class LearningCurve:
     def measured(self) -> tuple[float, float]:
         """The fewest and the most rows of a point; outside of them the curve is a guess."""
         return self.points[0][0], self.points[-1][0]
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it has one size only, or hardly falls: then it says nothing about a student with few labels."""
+        return self.points[0][1] - self.points[-1][1] < LEAST_FALL
 
     def error(self, n: float) -> float:
         """Return the error rate to expect of one learner that is trained on n rows."""

@@ -14,6 +14,9 @@ from mapl.planning.student_model import student_accuracy
 FLOOR = 0.99
 """Plans that lose at most one point of label accuracy to noise keep this."""
 
+NEARLY_ALL = 0.99
+"""The share of its questions that a plan answers of which all must be answered."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -48,13 +51,18 @@ def keeps_floor(plan: Proposal | Outlook, *, optimism: float = 0.0) -> bool:
     return plan.plurality_accuracy - plan.label_accuracy <= 1 - FLOOR - optimism
 
 
+def answers_nearly_all(plan: Proposal | Outlook) -> bool:
+    """Say whether a plan is expected to answer every question that it asks, but for one in a hundred."""
+    return plan.answered >= NEARLY_ALL * plan.asked
+
+
 def forecast_of(mechanism: AnyMechanism, task: Task, crowd: Crowd, question: Question) -> Proposal:
     """Forecast a calibrated mechanism by exact expectation over coins and orders of the questions."""
     votes = crowd.votes
     expected = expect(mechanism, task, votes.sample(task.n_teachers, task.n_classes))
     right = expected.winners if expected.right is None else expected.right
     accuracy = min(right / expected.answered, 1.0) if expected.answered > 0 else 0.0
-    curve, student = question.learning_curve, None
+    curve, student = question.student_curve, None
     if curve is not None:
         student = student_accuracy(
             curve,
@@ -125,9 +133,15 @@ def assumptions(question: Question, n_teachers: int) -> tuple[str, ...]:
         if question.measured is not None
         else "A question is hard for teachers where its label is uncertain, and teachers err independently."
     )
+    student = (
+        "A curve with one size, or one that does not fall, says nothing about the student: plans are ranked by "
+        "their answers. For a forecast give the error at a second number of rows."
+        if question.student_curve is None
+        else "The student learns like the learner of the curve, on questions drawn like fresh rows."
+    )
     return (
         f"One teacher errs on {curve.error(each):.1%} of fresh rows after learning from {each:.0f}{beyond}.",
         model,
-        "The student learns like the learner of the curve, on questions drawn like fresh rows.",
+        student,
         *edge,
     )

@@ -21,7 +21,8 @@ MOST = 10**9
 """Rows, questions and teachers beyond this are a slip of the pen, not a plan."""
 MOST_EPSILON = 27.0
 """Noise is calibrated up to this epsilon."""
-MOST_CLASSES = 1000
+MOST_CLASSES = 100
+"""More classes take many seconds to plan for; runs may have more."""
 EXTRAPOLATED = 2.0
 """Teachers are planned with at least this part of the fewest rows that the learning curve knows."""
 
@@ -128,6 +129,12 @@ class Question:
                 "expect of teachers."
             )
 
+        if self.curve is not None:
+            _refuse_guessing(self.curve.points, self.n_classes)
+        elif self.measured is not None:
+            # A few rows of a sample may be too few to learn from; all of them should not be.
+            _refuse_guessing(self.measured.curve.points[-1:], self.n_classes)
+
     @property
     def budget(self) -> Budget:
         assert self.epsilon is not None
@@ -137,6 +144,12 @@ class Question:
     def learning_curve(self) -> LearningCurve | None:
         """How one learner does by rows, where that is known."""
         return self.measured.curve if self.measured is not None else self.curve
+
+    @property
+    def student_curve(self) -> LearningCurve | None:
+        """The learning curve, where it tells how much a student lacks with few labels."""
+        curve = self.learning_curve
+        return None if curve is None or curve.is_flat else curve
 
     def votes(self, n_teachers: int) -> ExpectedVotes:
         """Return the votes to expect of so many teachers."""
@@ -184,3 +197,14 @@ class Question:
         """Return the question with one quantity set."""
         changes: dict[str, Any] = {name: value}
         return replace(self, **changes)
+
+
+def _refuse_guessing(points: tuple[tuple[float, float], ...], n_classes: int) -> None:
+    guessing = 1 - 1 / n_classes
+    for n, rate in points:
+        if rate >= guessing:
+            raise InvalidParameter(
+                f"The learning curve has the error rate {rate:g} at {n:g} rows, and guessing among {n_classes} "
+                f"classes errs on {guessing:g}; a learner no better than guessing teaches nothing. Leave that "
+                "point out, or take a better learner."
+            )

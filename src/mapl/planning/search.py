@@ -14,7 +14,7 @@ from mapl.errors import CannotCalibrate, MaplError
 from mapl.mechanisms import Task, make
 from mapl.mechanisms.argmax_price import MOST_SIGMA_EXACT
 from mapl.planning.outlook import Crowd, Family, Outlook, affordable_prices, limits_for, outlooks
-from mapl.planning.proposal import Proposal, estimated, forecast_of, keeps_floor
+from mapl.planning.proposal import Proposal, answers_nearly_all, estimated, forecast_of, keeps_floor
 from mapl.planning.question import Question, Wish
 
 __all__ = ["Merit", "Proposal", "Question", "Wish", "by_merit", "estimates", "search"]
@@ -37,26 +37,58 @@ Merit = Callable[[Any], tuple[float, ...]]
 def search(question: Question, wish: Wish | None = None) -> list[Proposal]:
     """Return the best plan of every kind, best first. Nothing private is read.
 
-    With a learning curve the expected accuracy of the student decides, without one the expected answers among plans
-    that lose at most a point of accuracy to noise; a wish for answers is served first.
+    With a learning curve that falls the expected accuracy of the student decides, without one the expected answers
+    among plans that lose at most a point of accuracy to noise; a wish for answers is served first.
     """
     merit = by_merit(question, wish)
     if question.delta == 0:
         proposals = _pure(question)
     else:
-        found = estimates(question)
-        by_accuracy = merit is not by_floor
-        best = best_by_family(found, merit, near=NEAR if by_accuracy else 0.0)
-        if not by_accuracy:
-            best += [one for one in best_by_family(found, _by_floor_surely) if one not in best]
+        best = promising(question, wish)
         proposals = best_of_each([proposal for one in best for proposal in calibrated(one, question)], merit)
-    useful = [one for one in proposals if one.answered >= LEAST_ANSWERS]
-    if not useful:
+    return sorted(_useful(proposals, question), key=merit, reverse=True)
+
+
+def promising(question: Question, wish: Wish | None = None) -> list[Outlook]:
+    """Return the estimates that are worth calibrating, best first."""
+    merit = by_merit(question, wish)
+    found = estimates(question)
+    if merit is not by_floor:
+        return best_by_family(found, merit, near=NEAR)
+    best = best_by_family(found, merit)
+    return best + [one for one in best_by_family(found, _by_floor_surely) if one not in best]
+
+
+def _useful(proposals: list[Proposal], question: Question) -> list[Proposal]:
+    """Leave out plans that answer nothing, at random, or not all that must be; say so where none is left."""
+    terms = (
+        f"within epsilon {question.epsilon:g} at delta {question.delta:g}, adjacency: {question.adjacency}, unit: "
+        f"{question.unit}"
+    )
+    answering = [one for one in proposals if one.answered >= LEAST_ANSWERS]
+    telling = [one for one in answering if _tells(one, question)]
+    kept = [one for one in telling if answers_nearly_all(one)] if question.must_answer else telling
+    if kept:
+        return kept
+    if telling or (question.must_answer and question.max_abstentions is not None):
         raise CannotCalibrate(
-            f"No plan is expected to answer a single question within epsilon {question.epsilon:g} at delta "
-            f"{question.delta:g}, adjacency: {question.adjacency}, unit: {question.unit}."
+            f"No plan is expected to answer every question that it asks {terms}. Do without --must-answer, or "
+            "leave the limit on abstentions open."
         )
-    return sorted(useful, key=merit, reverse=True)
+    if answering:
+        raise CannotCalibrate(
+            f"The labels of every plan would say hardly more than chance {terms}: the budget is too small."
+        )
+    raise CannotCalibrate(
+        f"No plan is expected to answer a single question {terms}, with labels that say more than chance: the "
+        "budget is too small."
+    )
+
+
+def _tells(plan: Proposal | Outlook, question: Question) -> bool:
+    """Say whether labels say more than chance; those that hardly do teach in theory only."""
+    chance = 1 / question.n_classes
+    return plan.winners >= (chance + LEAST_SIGNAL * (1 - chance)) * plan.answered and plan.label_accuracy > chance
 
 
 def _pure(question: Question) -> list[Proposal]:
@@ -73,7 +105,7 @@ def by_merit(question: Question, wish: Wish | None = None) -> Merit:
     """Return what makes one plan better than another."""
     if wish is not None and wish.answered is not None:
         return by_floor
-    if question.learning_curve is not None:
+    if question.student_curve is not None:
         # A hundredth of a point more accuracy is no reason to prefer anything.
         return lambda plan: (round(plan.student_accuracy, 4), plan.winners)
     return by_floor
@@ -110,7 +142,7 @@ def estimates(question: Question, *, coarse: bool = False) -> list[Outlook]:
                     prices,
                     question.queries or 1,
                     must_answer=question.must_answer,
-                    curve=question.learning_curve,
+                    curve=question.student_curve,
                     only_limits=question.max_abstentions is not None,
                 )
 
@@ -122,9 +154,11 @@ def estimates(question: Question, *, coarse: bool = False) -> list[Outlook]:
         place = tried.index(max(tried, key=lambda k: max(map(merit, found[k]))))
         near = tried[max(place - 1, 0)], tried[min(place + 1, len(tried) - 1)]
         look(numbers_between(*near, 2 + (TEACHERS_REFINED // 2 if few else TEACHERS_REFINED)))
-    chance = 1 / question.n_classes
-    least = chance + LEAST_SIGNAL * (1 - chance)
-    return [one for several in found.values() for one in several if one.winners >= least * one.answered]
+    return [one for several in found.values() for one in several if _is_worth_a_look(one, question)]
+
+
+def _is_worth_a_look(found: Outlook, question: Question) -> bool:
+    return _tells(found, question) and (not question.must_answer or answers_nearly_all(found))
 
 
 def crowd_of(question: Question, n_teachers: int) -> Crowd:
@@ -187,20 +221,29 @@ def best_of_each(proposals: list[Proposal], merit: Merit) -> list[Proposal]:
     return list(best.values())
 
 
-def calibrated(found: Outlook, question: Question) -> list[Proposal]:
-    """Calibrate what an estimate stands for and forecast it exactly; where that takes long, keep the estimate."""
+def calibrated(found: Outlook, question: Question, *, only: str | None = None) -> list[Proposal]:
+    """Calibrate what an estimate stands for and forecast it exactly; where that takes long, keep the estimate.
+
+    Parameters
+    ----------
+    only
+        The one mechanism to calibrate, of those that the estimate stands for.
+    """
+    names = [name for name, _ in _mechanisms(found, question.n_classes) if only in (None, name)]
+    return [made for name in names if (made := _made(found, question, name)) is not None]
+
+
+@lru_cache(maxsize=256)
+def _made(found: Outlook, question: Question, name: str) -> Proposal | None:
     task = Task(question.budget, found.n_teachers, question.n_classes, found.asked)
-    made: list[Proposal] = []
-    for name, settings in _mechanisms(found, question.n_classes):
-        if _is_slow(name, found, question.n_classes):
-            made.append(estimated(found, name, settings, question))
-            continue
-        try:
-            mechanism = make(name, task, **settings)
-        except MaplError:
-            continue
-        made.append(forecast_of(mechanism, task, crowd_of(question, task.n_teachers), question))
-    return made
+    settings = dict(_mechanisms(found, question.n_classes))[name]
+    if _is_slow(name, found, question.n_classes):
+        return estimated(found, name, settings, question)
+    try:
+        mechanism = make(name, task, **settings)
+    except MaplError:
+        return None
+    return forecast_of(mechanism, task, crowd_of(question, task.n_teachers), question)
 
 
 def _mechanisms(found: Outlook, n_classes: int) -> list[tuple[str, dict[str, Any]]]:

@@ -10,14 +10,18 @@ from mapl.planning.boundary import boundary, first_that
 from mapl.planning.outlook import Outlook, limits_for
 from mapl.planning.proposal import Proposal, keeps_floor
 from mapl.planning.question import MOST, MOST_EPSILON, Question, Unknown, Wish
-from mapl.planning.search import best_by_family, by_floor, by_merit, calibrated, estimates, numbers_between, search
+from mapl.planning.search import by_merit, calibrated, estimates, numbers_between, promising, search
 
-LEAST_EPSILON = 0.01
-STEP, GROWTH = 0.012, 1.3
+LEAST_EPSILON = 0.05
+STEP, GROWTH = 0.012, 1.7
 """Where exact calibration falls short of the estimate, a little more is tried, and then ever more."""
-MOST_STEPS = 12
-CLOSE = 1.02
+MOST_STEPS = 14
+STEPS_BACK = (1.03, 1.1, 1.3, 2.0, 4.0)
+"""Where it reaches more than was estimated, less is tried."""
+CLOSE = 1.03
 """How far apart, at most, the answer and what was seen to fail are."""
+NEARLY, NEARLY_AS_ACCURATE = 0.9, 0.995
+"""An estimate further below a wish does not reach it when it is calibrated."""
 MOST_QUESTIONS = 10**6
 MOST_ROWS = 10**9
 TEACHERS_TRIED = 24
@@ -52,32 +56,46 @@ def solve(question: Question, wish: Wish) -> Solution:
         )
     if question.delta == 0:
         raise InvalidParameter("delta is 0; solving for a quantity needs a positive delta, for example 1e-6.")
+    if wish.accuracy is not None and question.student_curve is None:
+        raise InvalidParameter(
+            "The learning curve has one size, or does not fall, and so says nothing about a student; for a wished "
+            "accuracy give the error at a second number of rows, or wish for answered questions."
+        )
     unknown = open_quantity(question)
     value = _estimated_value(question, unknown, wish)
     if value is None:
         raise CannotCalibrate(impossible(question, unknown, wish))
     is_most = _is_most(unknown, wish)
-    plan, failed = None, None
+    shown, failed = None, None
+    is_least = unknown == "epsilon" and value <= LEAST_EPSILON
     for step in range(MOST_STEPS):
-        plan = _reaching(question.having(unknown, _whole(unknown, value)), wish)
-        if plan is not None:
+        shown = _shown(question, unknown, value, wish)
+        if shown is not None:
             break
-        failed, value = value, _further(unknown, value, 1 + STEP * GROWTH**step, is_most=is_most)
+        # Where the estimate is the least that is considered, it says little about what will do.
+        factor = 2.0 if is_least else 1 + STEP * GROWTH**step
+        failed, value = value, _further(unknown, value, factor, is_most=is_most)
         if not _allowed(question, unknown, value):
             break
-    if plan is None:
+    if shown is None:
         raise CannotCalibrate(impossible(question, unknown, wish))
+    for factor in STEPS_BACK if failed is None else ():
+        nearer = _said(unknown, value * factor if is_most else value / factor)
+        if nearer == value or not _allowed(question, unknown, nearer):
+            break
+        found = _shown(question, unknown, nearer, wish)
+        if found is None:
+            failed = nearer
+            break
+        value, shown = nearer, found
     while failed is not None and max(value / failed, failed / value) > CLOSE:
-        middle = _whole(unknown, math.sqrt(value * failed))
+        middle = _said(unknown, math.sqrt(value * failed))
         if middle in (value, failed):
             break
-        found = _reaching(question.having(unknown, middle), wish)
-        value, failed, plan = (value, middle, plan) if found is None else (middle, failed, found)
+        found = _shown(question, unknown, middle, wish)
+        value, failed, shown = (value, middle, shown) if found is None else (middle, failed, found)
     value = _whole(unknown, value)
-    asked = question.having(unknown, value)
-    others = [one for one in search(asked, wish) if one.mechanism != plan.mechanism]
-    proposals = [plan, *others] if wish.answered is None else sorted([plan, *others], key=by_floor, reverse=True)
-    return Solution(unknown, value, wish, asked, proposals, is_most)
+    return Solution(unknown, value, wish, question.having(unknown, value), shown, is_most)
 
 
 def open_quantity(question: Question) -> Unknown:
@@ -111,26 +129,52 @@ def wanted(wish: Wish) -> float:
     return goal * (1 - 1e-9)
 
 
-def _reaches(question: Question, wish: Wish) -> bool:
-    """Say whether some plan is estimated to reach the wish."""
+def _reaches(question: Question, wish: Wish, *, roughly: bool = False) -> bool:
+    """Say whether some plan is estimated to reach the wish; ladders of thresholds are calibrated, at few limits."""
     merit = by_merit(question, wish)
     found = estimates(question, coarse=True)
-    return bool(found) and result(max(found, key=merit), question, wish) >= wanted(wish)
+    if not found:
+        return False
+    if result(max(found, key=merit), question, wish) >= wanted(wish):
+        return True
+    if roughly:
+        return False
+    ladders = [one for one in found if one.family == "ladder"]
+    made = calibrated(max(ladders, key=merit), question, only="threshold-ladder") if ladders else []
+    return any(result(plan, question, wish) >= wanted(wish) for plan in made)
 
 
-def _reaching(question: Question, wish: Wish) -> Proposal | None:
-    """Return the plan that is estimated best if it reaches the wish when it is calibrated, None otherwise."""
-    best = best_by_family(estimates(question, coarse=True), by_merit(question, wish))[:1]
-    made = [plan for found in best for plan in calibrated(found, question)]
-    return next((plan for plan in made if result(plan, question, wish) >= wanted(wish)), None)
+def _shown(question: Question, unknown: Unknown, value: float, wish: Wish) -> list[Proposal] | None:
+    """Return the very plans that are shown with this value if the first reaches the wish, None otherwise."""
+    asked = question.having(unknown, _whole(unknown, value))
+    try:
+        if not any(_may_reach(found, asked, wish) for found in promising(asked, wish)):
+            return None
+        found = search(asked, wish)
+    except (CannotCalibrate, InvalidParameter):
+        return None
+    return found if result(found[0], asked, wish) >= wanted(wish) else None
 
 
-def _estimated_value(question: Question, unknown: Unknown, wish: Wish) -> float | None:
-    """Return the least (or most) value that is estimated to reach the wish, None if there is none."""
+def _may_reach(found: Outlook, question: Question, wish: Wish) -> bool:
+    """Say whether an estimate, or the ladder of thresholds it may stand for, reaches the wish when calibrated."""
+    near = result(found, question, wish) >= (NEARLY if wish.accuracy is None else NEARLY_AS_ACCURATE) * wanted(wish)
+    only = None if near else "threshold-ladder"
+    return any(result(plan, question, wish) >= wanted(wish) for plan in calibrated(found, question, only=only))
+
+
+def _estimated_value(question: Question, unknown: Unknown, wish: Wish, *, roughly: bool = False) -> float | None:
+    """Return the least (or most) value that is estimated to reach the wish, None if there is none.
+
+    Parameters
+    ----------
+    roughly
+        Calibrate nothing, as is enough to say in a refusal about what would do.
+    """
 
     def reaches(value: float) -> bool:
         try:
-            return _reaches(question.having(unknown, _whole(unknown, value)), wish)
+            return _reaches(question.having(unknown, _whole(unknown, value)), wish, roughly=roughly)
         except (CannotCalibrate, InvalidParameter):
             return False
 
@@ -174,6 +218,11 @@ def _whole(unknown: Unknown, value: float) -> float:
     return value if unknown == "epsilon" else max(1, round(value))
 
 
+def _said(unknown: Unknown, value: float) -> float:
+    """Return a value to try that can be said without changing it."""
+    return _rounded(unknown, value) if unknown == "epsilon" else _whole(unknown, value)
+
+
 def _rounded(unknown: Unknown, value: float) -> float:
     """Round up to three digits, as a person would say it."""
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)
@@ -209,10 +258,13 @@ def ways_out(question: Question, unknown: Unknown | None, wish: Wish) -> str:
     ways = []
     quantities: tuple[Unknown, ...] = ("epsilon", "rows", "queries")
     free = replace(question, teachers=None, max_abstentions=None)
+    if free != question and _reaches(free, wish):
+        fixed = [name for name in ("teachers", "max_abstentions") if getattr(question, name) is not None]
+        return f"It would do to leave the {' and the '.join(map(_spoken, fixed))} open."
     for name in quantities:
         if name == unknown or (name == "rows" and question.rows_are_spare):
             continue
-        value, given = _estimated_value(free, name, wish), getattr(question, name)
+        value, given = _estimated_value(free, name, wish, roughly=True), getattr(question, name)
         if value is None or (value >= given if _is_most(name, wish) else value <= given):
             continue
         number = f"{value:.3g}" if name == "epsilon" else f"{value:,.0f}"

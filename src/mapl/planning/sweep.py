@@ -128,7 +128,7 @@ def _ours(x: float, question: Question) -> Point:
             prices,
             question.queries,
             must_answer=question.must_answer,
-            curve=question.learning_curve,
+            curve=question.student_curve,
             only_limits=question.max_abstentions is not None,
             n_asked=NUMBERS_ASKED,
         )
@@ -155,7 +155,7 @@ def _paper(name: str, x: float, question: Question) -> Point:
             limits.append(mechanism.max_abstentions)  # type: ignore[attr-defined]
     if not limits:
         return Point(x, 0.0, None)
-    curve = question.learning_curve
+    curve = question.student_curve
     return _best(x, abstaining(crowd, np.array(rows), np.array(limits), question.queries, curve))
 
 
@@ -168,7 +168,7 @@ def _gaussian(x: float, question: Question) -> Point:
     sigma = np.sqrt(asked / 2) * (math.sqrt(log + question.epsilon) + math.sqrt(log)) / question.epsilon
     # One noisy count decides of two classes, and with more classes every count has noise wider by the root of 2.
     crowd = crowd_of(question, question.teachers)
-    return _best(x, with_noise(crowd, asked, math.sqrt(2) * sigma, question.learning_curve))
+    return _best(x, with_noise(crowd, asked, math.sqrt(2) * sigma, question.student_curve))
 
 
 def _best(x: float, plans: Sequence[Outlook]) -> Point:

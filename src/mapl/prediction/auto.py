@@ -35,6 +35,8 @@ from mapl.types import positive_integer
 
 BETA = 0.05
 """The bounds hold except with this probability over independent records, or on average."""
+VACUOUS = 0.5
+"""An error above the best rule's that a fair coin has at most, too."""
 VOTING = "Every teacher is a hypothesis of the class that is best on its shard."
 
 Fit = Callable[[NDArray[Any], NDArray[Any], Coins], Predictor]
@@ -86,6 +88,8 @@ def choose(
 ) -> Choice:
     """Return the predictor of the least bound among those that fit the class and the adjacency.
 
+    Where all bounds are vacuous padded stumps are taken, if they fit.
+
     Parameters
     ----------
     n
@@ -118,6 +122,8 @@ def choose(
             f"No predictor can be made for {n} records: {' '.join(sorted(set(refused.values())))}"
         )
     name = min(considered, key=lambda key: float(considered[key]))
+    if float(considered[name]) >= VACUOUS and "padded" in considered:
+        name = "padded"  # where no bound says anything: measured, it is far ahead of the others
     if alpha is not None and not float(considered[name]) <= alpha:
         raise CannotCalibrate(_too_few(asked, alpha))
     return Choice(name, considered[name], MappingProxyType(considered), MappingProxyType(refused), fits[name])
