@@ -240,8 +240,8 @@ def exponent(name: str, **more: float) -> float:
 def promised() -> list[str]:
     """Say what the theorems themselves, with explicit constants, promise at the sizes measured."""
     asked: dict[str, Callable[[int], Bound]] = {
-        "BTT18 Theorem 3.4, rate": lambda n: BTT18["theorem-3.4"](n, 1, 1.0, 1e-6, n // 10, 0.05),
-        "BTT18 composition, rate": lambda n: BTT18["composition"](n, 1, 1.0, 1e-6, n // 10, 0.05),
+        "BTT18 Theorem 3.4, labels, m = 100,000": lambda n: BTT18["theorem-3.4"](n, 1, 1.0, 1e-6, 10**5, 0.05),
+        "BTT18 composition, labels, m = 100,000": lambda n: BTT18["composition"](n, 1, 1.0, 1e-6, 10**5, 0.05),
         "LZCW21 Table 1, sparse, student": lambda n: LZCW21["table-1-sparse-realizable"](
             n=n, m=n, vc=1, epsilon=1.0, delta=1e-6
         ),
