@@ -1,6 +1,6 @@
 """The rates of the theory, measured: in worlds with a known truth, with the real mechanisms at one budget.
 
-    python benchmarks/rates.py      # about three minutes on one core
+    python benchmarks/rates.py      # about 200 s of one core
 
 Seeds are fixed, for the benchmark only: nothing here is private, and no data is needed. Settings come from
 forecasts on a rehearsal, that is on other teachers of the same world. Results: benchmarks/results/rates.json and
