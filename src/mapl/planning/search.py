@@ -72,7 +72,7 @@ def _useful(proposals: list[Proposal], question: Question) -> list[Proposal]:
         return kept
     if telling or (question.must_answer and question.max_abstentions is not None):
         raise CannotCalibrate(
-            f"No plan is expected to answer every question that it asks {terms}. Do without --must-answer, or "
+            f"No plan is expected to answer every question that it asks {terms}. Allow abstentions, or "
             "leave the limit on abstentions open."
         )
     if answering:
