@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
+from postgres import postgres as postgres
 from typer.testing import CliRunner
 
 from mapl.cli import app

@@ -17,8 +17,9 @@ from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter, Plan
 from mapl.noise import SeededCoins, SystemCoins
 from mapl.release.best_of import BestOf, Scores, select
 from mapl.release.chain import ANSWERS, Entry
-from mapl.release.ledger import Ledger, MemoryLedger
+from mapl.release.ledger import Ledger
 from mapl.release.limits import Limit, Limits
+from mapl.release.memory_ledger import MemoryLedger
 from mapl.release.sqlite_ledger import SqliteLedger
 
 MOST = 6

@@ -21,8 +21,9 @@ from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter, Plan
 from mapl.noise import ONE, Coins, SeededCoins, SystemCoins
 from mapl.release.cell_counts import LARGEST, LEAST, MOST_ENTRIES, CellCounts, release_counts
 from mapl.release.chain import ANSWERS, HALTED, Answers, Entry
-from mapl.release.ledger import Ledger, MemoryLedger
+from mapl.release.ledger import Ledger
 from mapl.release.limits import Limit, Limits
+from mapl.release.memory_ledger import MemoryLedger
 from mapl.release.sqlite_ledger import SqliteLedger
 
 PLAN = "p" * 64

@@ -12,9 +12,9 @@ from mapl.noise import SystemCoins
 from mapl.release.cell_counts import CellCounts, release_counts
 from mapl.release.chain import ANSWERS, Entry
 from mapl.release.error_estimate import ErrorEstimate, estimate_error
-from mapl.release.ledger import MemoryLedger
 from mapl.release.ledger_part import LedgerPart
 from mapl.release.limits import Limit, Limits
+from mapl.release.memory_ledger import MemoryLedger
 
 LIMITS = Limits.of({"a: counts": Limit(4, 0), "b: counts": Limit(4, 0), "b: error": Limit(1, 0)})
 

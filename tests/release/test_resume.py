@@ -21,9 +21,9 @@ from mapl.errors import BudgetExhausted, GuaranteeBroken, LedgerError, PlanMisma
 from mapl.mechanisms import REGISTRY, AnyMechanism, Task, make
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.release.chain import Answers, Entry
-from mapl.release.ledger import MemoryLedger
 from mapl.release.limits import Limit, Limits
 from mapl.release.loop import aggregate, begin_stage, step
+from mapl.release.memory_ledger import MemoryLedger
 from mapl.release.sqlite_ledger import SqliteLedger
 from mapl.types import ABSTAIN, Budget, Secret, Tallies
 

@@ -256,7 +256,7 @@ def test_what_is_no_ledger_is_refused_in_words(tmp_path: Path) -> None:
         SqliteLedger(tmp_path / "other")
     with opened(tmp_path / "newer") as ledger:
         ledger._execute("PRAGMA user_version = 99")
-    with pytest.raises(LedgerError, match="schema 99 and this mapl reads 1"):
+    with pytest.raises(LedgerError, match="schema 99 and this mapl reads up to 2"):
         SqliteLedger(tmp_path / "newer")
     for nowhere in (tmp_path / "missing" / "l", tmp_path):
         with pytest.raises(LedgerError, match=r"cannot be opened \(.*without it nothing is released"):

@@ -19,12 +19,6 @@ from mapl.release.chain import (
     Limit,
     Limits,
     Record,
-    Tail,
-    broken,
-    check,
-    following,
-    genesis,
-    same_plan,
 )
 from mapl.types import Flags, Labels, Secret, State
 
@@ -34,13 +28,13 @@ __all__ = [
     "Ledger",
     "Limit",
     "Limits",
-    "MemoryLedger",
     "NeverCopied",
     "Progress",
     "Record",
     "begin",
     "progress_of",
     "seal_of",
+    "state_of",
 ]
 
 
@@ -117,64 +111,6 @@ class NeverCopied:
         return self.__copy__()
 
 
-class MemoryLedger(NeverCopied):
-    """A ledger that lasts as long as its process, for runs that are published as a whole or not at all."""
-
-    def __init__(self) -> None:
-        self._records: list[Record] = []
-        self._answers: dict[int, Answers] = {}
-        self._secrets: dict[int, Secret | None] = {}
-
-    def open(self, plan_digest: str, limits: Limits, *, fresh: bool = False) -> None:
-        if self._records:
-            same_plan(self._records[0], plan_digest, limits, fresh=fresh)
-        else:
-            self._records.append(genesis(plan_digest, limits))
-
-    def append(self, entry: Entry, *, secret: Secret | None = None, answers: Answers | None = None) -> None:
-        fitting(entry, answers)
-        tail = Tail(self._records[0], self._records[-1], self._last(entry.stage)) if self._records else None
-        record = following(tail, entry, "" if answers is None else answers.digest)
-        if answers is not None:
-            self._answers[record.number] = answers
-        self._secrets[record.number] = secret
-        self._records.append(record)
-
-    def progress(self, stage: str) -> Progress:
-        last = self._last(stage)
-        if last is None:
-            return progress_of(None, None, (), None)
-        mine = [record for record in self._records if record.stage == stage]
-        answers = [self._answers[record.number] for record in mine if record.number in self._answers]
-        return progress_of(mine[0], last, answers, self._secrets[last.number])
-
-    @property
-    def head(self) -> str:
-        if not self._records:
-            raise LedgerError("The ledger has no plan yet, hence no head; call its `open` first.")
-        return self._records[-1].hash
-
-    def entries(self) -> list[Record]:
-        return list(self._records)
-
-    def verify(self, *, seen: str | None = None) -> None:
-        check(self._records)
-        still_there(self._records, seen)
-        for record in self._records:
-            answers = self._answers.get(record.number)
-            if record.answers != ("" if answers is None else answers.digest):
-                raise broken()
-
-    def export(self) -> list[dict[str, Any]]:
-        return [record.public() for record in self._records]
-
-    def _last(self, stage: str) -> Record | None:
-        return next((record for record in reversed(self._records) if record.stage == stage), None)
-
-    def __repr__(self) -> str:
-        return f"MemoryLedger({len(self._records)} entries)"
-
-
 def begin(ledger: Ledger, entry: Entry, start: Callable[[], State]) -> Progress:
     """Return where a stage stands; if it has not begun, draw its first state and record that before any question.
 
@@ -182,8 +118,15 @@ def begin(ledger: Ledger, entry: Entry, start: Callable[[], State]) -> Progress:
     """
     progress = ledger.progress(entry.stage)
     if progress.start is None:
-        ledger.append(entry, secret=start().secret)
-        return ledger.progress(entry.stage)
+        try:
+            ledger.append(entry, secret=start().secret)
+        except LedgerError:
+            progress = ledger.progress(entry.stage)
+            if progress.start is None:
+                raise
+            # Another process was quicker; its secret counts, and what was drawn here is forgotten.
+        else:
+            return ledger.progress(entry.stage)
     if canonical(progress.start) != canonical(entry.payload):
         now = plain(entry.payload)
         differing = sorted(k for k in {*progress.start, *now} if progress.start.get(k) != now.get(k))
@@ -206,8 +149,12 @@ def progress_of(
         return Progress(State(), labels, None, None)
     flagged = any(block.fallback is not None for block in blocks)
     flags = [np.zeros(len(b.labels), np.bool_) if b.fallback is None else b.fallback for b in blocks]
-    state = State(last.all_answered, last.all_abstained, last.kind == HALTED, secret)
-    return Progress(state, labels, np.concatenate(flags) if flagged else None, first.told())
+    return Progress(state_of(last, secret), labels, np.concatenate(flags) if flagged else None, first.told())
+
+
+def state_of(last: Record, secret: Secret | None) -> State:
+    """Return the state that a stage's newest record and its secret stand for."""
+    return State(last.all_answered, last.all_abstained, last.kind == HALTED, secret)
 
 
 def fitting(entry: Entry, answers: Answers | None) -> None:

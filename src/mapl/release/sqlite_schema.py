@@ -35,7 +35,9 @@ CREATE TABLE secrets (
   value INTEGER,
   seal TEXT NOT NULL
 ) STRICT;
+"""
 
+_FOLLOW = """
 CREATE TRIGGER entries_follow BEFORE INSERT ON entries BEGIN
   SELECT RAISE(ABORT, 'an entry is out of order')
   WHERE NEW.number IS NOT (SELECT coalesce(max(number) + 1, 0) FROM entries)
@@ -51,8 +53,10 @@ CREATE TRIGGER entries_follow BEFORE INSERT ON entries BEGIN
       SELECT 1 FROM entries AS plan, json_each(plan.payload, '$.limits') AS allowed
       WHERE plan.number = 0 AND allowed.key = NEW.stage
         AND NEW.most_answered <= allowed.value ->> 0 AND NEW.most_abstained <= allowed.value ->> 1)
-    OR NEW.most_answered > (SELECT min(most_answered) FROM entries WHERE stage = NEW.stage)
-    OR NEW.most_abstained > (SELECT min(most_abstained) FROM entries WHERE stage = NEW.stage));
+    OR NEW.most_answered > (
+      SELECT most_answered FROM entries WHERE stage = NEW.stage ORDER BY number DESC LIMIT 1)
+    OR NEW.most_abstained > (
+      SELECT most_abstained FROM entries WHERE stage = NEW.stage ORDER BY number DESC LIMIT 1));
 END;
 """
 
@@ -70,10 +74,73 @@ END;
 """
 """INSERT OR REPLACE deletes without asking a DELETE trigger, so what hangs on an entry is inserted only once."""
 
-CREATE = "".join(
+_ONLINE = """
+CREATE TABLE questions (
+  digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
+  number INTEGER NOT NULL REFERENCES entries,
+  place INTEGER NOT NULL CHECK (place >= 0)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE inquiries (
+  id TEXT PRIMARY KEY,
+  caller TEXT NOT NULL,
+  body BLOB NOT NULL CHECK (length(body) = 32),
+  questions BLOB NOT NULL CHECK (length(questions) % 32 = 0)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE keys (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  scopes TEXT NOT NULL,
+  digest BLOB NOT NULL,
+  most INTEGER CHECK (most >= 0),
+  taken INTEGER NOT NULL,
+  revoked INTEGER NOT NULL,
+  CHECK (taken <= most)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE home (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  place TEXT NOT NULL,
+  locked INTEGER NOT NULL,
+  beat INTEGER NOT NULL
+) STRICT;
+
+CREATE TRIGGER questions_once BEFORE INSERT ON questions BEGIN
+  SELECT RAISE(ABORT, 'a ledger is append-only')
+  WHERE EXISTS (SELECT 1 FROM questions WHERE digest = NEW.digest)
+     OR NEW.number IS NOT (SELECT max(number) FROM entries);
+END;
+CREATE TRIGGER inquiries_once BEFORE INSERT ON inquiries BEGIN
+  SELECT RAISE(ABORT, 'a ledger is append-only') WHERE EXISTS (SELECT 1 FROM inquiries WHERE id = NEW.id);
+END;
+CREATE TRIGGER keys_once BEFORE INSERT ON keys BEGIN
+  SELECT RAISE(ABORT, 'a ledger is append-only')
+  WHERE NEW.taken <> 0 OR EXISTS (SELECT 1 FROM keys WHERE id = NEW.id);
+END;
+CREATE TRIGGER keys_stay BEFORE UPDATE ON keys BEGIN
+  SELECT RAISE(ABORT, 'of a key only the count and the revocation change, and never back')
+  WHERE NEW.taken < OLD.taken OR NEW.revoked < OLD.revoked
+     OR (NEW.id, NEW.name, NEW.scopes, NEW.digest, NEW.most)
+        IS NOT (OLD.id, OLD.name, OLD.scopes, OLD.digest, OLD.most);
+END;
+CREATE TRIGGER keys_remain BEFORE DELETE ON keys BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
+"""
+"""What version 2 brought: questions that come one by one, who asks them, and where the file is at home."""
+
+VERSION_1 = "".join(
     [
         _TABLES,
+        _FOLLOW,
         *(_BESIDE.format(table=table) for table in ("answers", "secrets")),
         *(_GUARDS.format(table=table) for table in ("entries", "answers", "secrets")),
     ]
 )
+VERSION_2 = "".join(
+    [
+        "DROP TRIGGER entries_follow;",  # version 1 looked at every entry of a stage to add one
+        _FOLLOW,
+        _ONLINE,
+        *(_GUARDS.format(table=table) for table in ("questions", "inquiries")),
+    ]
+)
+
+STEPS = (VERSION_1, VERSION_2)
+"""What leads from each version to the next; a new file takes every step."""

@@ -1,0 +1,173 @@
+"""A ledger in memory, for runs that are published as a whole or not at all, and as the yardstick of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from threading import RLock
+from typing import Any
+
+from mapl.errors import InvalidParameter, LedgerError
+from mapl.release.chain import (
+    Answers,
+    Entry,
+    Limits,
+    Record,
+    Tail,
+    broken,
+    check,
+    following,
+    genesis,
+    same_plan,
+)
+from mapl.release.exchange import (
+    ASKED,
+    decided,
+    digest_of,
+    left_of,
+    outcomes_of,
+    recalled,
+    refuse_odd,
+    reply_to,
+    sort_out,
+    unbegun,
+)
+from mapl.release.ledger import NeverCopied, Progress, fitting, progress_of, state_of, still_there
+from mapl.release.online import NOT_ASKED, Decide, Inquiry, KeyRecord, Refused, Reply
+from mapl.types import Secret, State
+
+
+class MemoryLedger(NeverCopied):
+    """A ledger that lasts as long as its process, for runs that are published as a whole or not at all."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._records: list[Record] = []
+        self._first: dict[str, Record] = {}
+        self._newest: dict[str, Record] = {}
+        self._answers: dict[int, Answers] = {}
+        self._secrets: dict[int, Secret | None] = {}
+        self._asked: dict[int, tuple[bytes, ...]] = {}
+        self._outcomes: dict[bytes, int] = {}
+        self._inquiries: dict[str, Inquiry] = {}
+        self._keys: dict[str, KeyRecord] = {}
+
+    def open(self, plan_digest: str, limits: Limits, *, fresh: bool = False) -> None:
+        with self._lock:
+            if self._records:
+                same_plan(self._records[0], plan_digest, limits, fresh=fresh)
+            else:
+                self._records.append(genesis(plan_digest, limits))
+
+    def append(self, entry: Entry, *, secret: Secret | None = None, answers: Answers | None = None) -> None:
+        with self._lock:
+            fitting(entry, answers)
+            tail = None
+            if self._records:
+                tail = Tail(self._records[0], self._records[-1], self._newest.get(entry.stage))
+            record = following(tail, entry, "" if answers is None else answers.digest)
+            if answers is not None:
+                self._answers[record.number] = answers
+            self._secrets[record.number] = secret
+            self._records.append(record)
+            self._first.setdefault(record.stage, record)
+            self._newest[record.stage] = record
+
+    def progress(self, stage: str) -> Progress:
+        with self._lock:
+            last = self._newest.get(stage)
+            if last is None:
+                return progress_of(None, None, (), None)
+            mine = [record.number for record in self._records if record.stage == stage]
+            answers = [self._answers[number] for number in mine if number in self._answers]
+            return progress_of(self._first[stage], last, answers, self._secrets[last.number])
+
+    @property
+    def head(self) -> str:
+        if not self._records:
+            raise LedgerError("The ledger has no plan yet, hence no head; call its `open` first.")
+        return self._records[-1].hash
+
+    def entries(self) -> list[Record]:
+        return list(self._records)
+
+    def verify(self, *, seen: str | None = None) -> None:
+        check(self._records)
+        still_there(self._records, seen)
+        for record in self._records:
+            answers, asked = self._answers.get(record.number), self._asked.get(record.number)
+            if record.answers != ("" if answers is None else answers.digest):
+                raise broken()
+            if asked is not None and record.told().get(ASKED) != digest_of(asked):
+                raise broken()
+
+    def export(self) -> list[dict[str, Any]]:
+        return [record.public() for record in self._records]
+
+    def recall(self, inquiries: Sequence[Inquiry]) -> list[Reply | Refused | None]:
+        return recalled(inquiries, self._inquiries, self._outcomes)
+
+    def known(self, questions: Collection[bytes]) -> dict[bytes, int]:
+        return {one: self._outcomes[one] for one in questions if self._outcomes.get(one, NOT_ASKED) != NOT_ASKED}
+
+    def exchange(
+        self, stage: str, inquiries: Sequence[Inquiry], decide: Decide, *, n_classes: int
+    ) -> list[Reply | Refused]:
+        refuse_odd(inquiries)
+        with self._lock:
+            last = self._newest.get(stage)
+            if last is None:
+                raise unbegun(stage)
+            left = left_of(self._first.get(stage), last)
+            room = {key.id: key.most - key.taken for key in self._keys.values() if key.most is not None}
+            group = sort_out(inquiries, stored=self._inquiries, known=self._outcomes, room=room, left=left)
+            if group.new:
+                state = state_of(last, self._secrets[last.number])
+                outcome, entry, answers = decided(stage, state, group.new, decide, n_classes=n_classes)
+                self.append(entry, secret=outcome.state.secret, answers=answers)
+                self._asked[self._records[-1].number] = group.new
+                self._outcomes.update(outcomes_of(group.new, outcome))
+            self._inquiries.update((one.id, one) for one in group.fresh)
+            for caller, n in group.taken.items():
+                if caller in self._keys:
+                    self._keys[caller] = replace(self._keys[caller], taken=self._keys[caller].taken + n)
+            return group.replies(self._outcomes)
+
+    def reply(self, id: str, caller: str) -> Reply | None:
+        stored = self._inquiries.get(id)
+        return reply_to(stored, self._outcomes) if stored is not None and stored.caller == caller else None
+
+    def keys(self) -> list[KeyRecord]:
+        return sorted(self._keys.values(), key=lambda key: key.id)
+
+    def key(self, id: str) -> KeyRecord | None:
+        return self._keys.get(id)
+
+    def add_key(self, key: KeyRecord) -> None:
+        with self._lock:
+            if key.id in self._keys:
+                raise InvalidParameter("There is a key with this id already; an id is given once.")
+            self._keys[key.id] = replace(key, revoked=False, taken=0)
+
+    def revoke_key(self, id: str) -> None:
+        with self._lock:
+            if id not in self._keys:
+                raise InvalidParameter("There is no key with this id; list the keys to see which there are.")
+            self._keys[id] = replace(self._keys[id], revoked=True)
+
+    def spending(self, stage: str) -> State:
+        last = self._newest.get(stage)
+        return State() if last is None else state_of(last, None)
+
+    def records(self, after: int, limit: int) -> list[Record]:
+        return self._records[after + 1 :][:limit] if after >= -1 else self._records[:limit]
+
+    def alive(self) -> None:
+        if not self._records:
+            raise LedgerError("The ledger has no plan yet; call its `open` first.")
+
+    def close(self) -> None:
+        """Keep everything: a ledger in memory ends with its process."""
+
+    def __repr__(self) -> str:
+        return f"MemoryLedger({len(self._records)} entries)"

@@ -1,0 +1,285 @@
+"""A ledger in a PostgreSQL database, for servers that share one budget; it comes back when the database does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import psycopg
+from psycopg import errors, sql
+
+from mapl.errors import InvalidParameter, LedgerError, MaplError
+from mapl.release.postgres_schema import CREATE
+from mapl.release.sql_ledger import SqlLedger
+
+T = TypeVar("T")
+
+SCHEMA = 1
+LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+PATIENCE = 10_000
+"""How long, in milliseconds, to wait for another process that is writing."""
+
+LONGEST_NAME = 63
+READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+WRITING = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT place, locked FROM home FOR UPDATE; "
+    "SELECT max(hash) FROM entries WHERE number = (SELECT max(number) FROM entries)"
+)
+"""The lock is the one row of `home`; a later command of the same transaction sees the newest there is."""
+
+
+class Seen(NamedTuple):
+    """What came with the lock."""
+
+    place: str
+    locked: bool
+    head: str | None
+
+
+class PostgresLedger(SqlLedger):
+    """A ledger in one schema of a database; any number of servers may share it.
+
+    A transaction that returned was committed with synchronous_commit=on. If the connection is lost while a commit
+    is under way, nothing is released and the next call looks again at what is there.
+
+    Parameters
+    ----------
+    address
+        What libpq takes: postgresql://user@host/database or "host=... dbname=...".
+    schema
+        The schema of this ledger; one run has one.
+    create
+        Whether the schema is made if it is not there.
+    """
+
+    SETTINGS: ClassVar[dict[str, str]] = {
+        "synchronous_commit": "on",
+        "lock_timeout": str(PATIENCE),
+        "statement_timeout": "60000",
+        # A server that hangs while it holds the lock must not stop the others for good.
+        "idle_in_transaction_session_timeout": "30000",
+        "client_min_messages": "warning",
+    }
+    """What every connection is set to, whatever the database prefers."""
+
+    def __init__(self, address: str, *, schema: str = "mapl", create: bool = True) -> None:
+        super().__init__()
+        if not 1 <= len(schema.encode()) <= LONGEST_NAME or "\0" in schema:
+            raise InvalidParameter(f"The schema's name must have 1 to {LONGEST_NAME} bytes; choose a shorter one.")
+        self._address, self._schema = address, schema
+        self.name = f"The PostgreSQL schema {schema!r}"
+        self._connection = self._connect()
+        self._at = ""
+        self._seen: Seen | None = None
+        try:
+            self._prepare(create=create)
+        except psycopg.Error as failure:
+            self._connection.close()
+            raise self._in_words(failure) from None
+        except MaplError:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        if self._own_process():
+            self._connection.close()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        try:
+            connection = psycopg.connect(
+                self._address, autocommit=True, connect_timeout=10, tcp_user_timeout=20_000
+            )
+        except psycopg.ProgrammingError:
+            raise InvalidParameter(
+                "The address of the PostgreSQL database cannot be read; it looks like "
+                "postgresql://user@host/database."
+            ) from None
+        except psycopg.Error as failure:
+            raise self._in_words(failure) from None
+        try:
+            for setting, value in self.SETTINGS.items():
+                connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
+            connection.execute("SELECT set_config('search_path', quote_ident(%s), false)", (self._schema,))
+            kept = connection.execute("SELECT current_setting('synchronous_commit'), current_setting('fsync')")
+            if kept.fetchone() != ("on", "on"):
+                raise LedgerError(
+                    f"{self.name} is on a server that does not wait for its disk (fsync or synchronous_commit is "
+                    "off); turn both on, or take another server for the ledger."
+                )
+        except psycopg.Error as failure:
+            connection.close()
+            raise self._in_words(failure) from None
+        except LedgerError:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, *, create: bool) -> None:
+        """Make the tables of a new schema, and refuse one that is something else; one process at a time."""
+        with self._connection.transaction():
+            ask = self._connection.execute
+            ask("SELECT pg_advisory_xact_lock(hashtext('mapl'), hashtext(%s))", (self._schema,))
+            found = {
+                name for (name,) in ask("SELECT tablename FROM pg_tables WHERE schemaname = %s", (self._schema,))
+            }
+            if not found and not create:
+                raise LedgerError(f"{self.name} holds no ledger; name the schema of the run (?schema=NAME).")
+            if not found:
+                ask(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._schema)))
+                ask(CREATE)
+                self._at = self._whereabouts()
+                ask("INSERT INTO home VALUES (1, %s, %s, 0, 0)", (SCHEMA, self._at))
+            elif not {"home", "entries"} <= found:
+                raise LedgerError(f"{self.name} holds something else; choose another schema for the ledger.")
+            else:
+                self._at = self._whereabouts()
+                ((version,),) = ask("SELECT version FROM home").fetchall()
+                if version != SCHEMA:
+                    raise LedgerError(
+                        f"{self.name} has version {version}, this mapl reads {SCHEMA}; use the mapl that wrote it."
+                    )
+
+    def _whereabouts(self) -> str:
+        ((cluster, database, table),) = self._connection.execute(
+            "SELECT (SELECT system_identifier FROM pg_control_system()), "
+            "(SELECT oid FROM pg_database WHERE datname = current_database()), 'entries'::regclass::oid"
+        ).fetchall()
+        return f"cluster {cluster}, database {database}, table {table}"
+
+    def _place(self) -> str:
+        return self._at
+
+    def _home(self) -> tuple[str, bool]:
+        return super()._home() if self._seen is None else (self._seen.place, self._seen.locked)
+
+    def _newest(self) -> str | None:
+        return super()._newest() if self._seen is None else self._seen.head
+
+    def _execute(self, command: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        return self._connection.execute(_in_percent(command), values or None, binary=True).fetchall()
+
+    def _change(self, command: str, values: tuple[Any, ...] = ()) -> None:
+        self._connection.execute(_in_percent(command), values or None)
+
+    def _among(self, question: str, keys: Collection[Any]) -> list[Any]:
+        return self._execute(question.format(among="= ANY(?)"), (list(keys),)) if keys else []
+
+    def _lookups(self, *questions: tuple[str, Collection[Any]]) -> list[list[Any]]:
+        with self._connection.pipeline():
+            asked = [
+                self._connection.execute(_in_percent(question.format(among="= ANY(?)")), (list(keys),), binary=True)
+                for question, keys in questions
+                if keys
+            ]
+        found = iter([cursor.fetchall() for cursor in asked])
+        return [next(found) if keys else [] for _, keys in questions]
+
+    def _glance(self, read: Callable[[], T]) -> T:
+        self._refuse_fork()
+        with self._turn:
+            try:
+                try:
+                    return read()
+                except LOST:
+                    if not self._connection.closed:
+                        raise
+                    self._connect_again()
+                    return read()
+            except psycopg.Error as failure:
+                raise self._in_words(failure) from None
+
+    def _insert(self, table: str, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            arrays = ", ".join(f"?::{kind}[]" for kind in columns.values())
+            command = f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
+            self._change(command, tuple(list(column) for column in zip(*rows, strict=True)))
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        """Send changes without waiting for each; the first that fails ends the transaction."""
+        with self._connection.pipeline():
+            yield
+
+    @contextmanager
+    def _transaction(self, *, writing: bool) -> Iterator[None]:
+        """Commit everything or nothing; whatever PostgreSQL complains about becomes a LedgerError in words."""
+        self._refuse_fork()
+        with self._turn:
+            try:
+                self._begin(writing=writing)
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException as failure:
+                if not isinstance(failure, MaplError):
+                    self._forget()  # it is not known whether a commit arrived; the next append must look again
+                self._roll_back()
+                if isinstance(failure, (psycopg.Error, OverflowError)):
+                    raise self._in_words(failure) from None
+                raise
+            finally:
+                self._seen = None
+
+    def _begin(self, *, writing: bool) -> None:
+        """Begin a transaction; nothing has happened in it yet, so a connection that was lost is made anew once."""
+        try:
+            self._try_to_begin(writing=writing)
+        except LOST:
+            if not self._connection.closed:
+                raise
+            self._connect_again()
+            self._try_to_begin(writing=writing)
+
+    def _connect_again(self) -> None:
+        self._forget()
+        self._connection = self._connect()
+        self._at = self._whereabouts()
+
+    def _try_to_begin(self, *, writing: bool) -> None:
+        if not writing:
+            self._connection.execute(READING)
+            return
+        cursor = self._connection.execute(WRITING)
+        cursor.nextset()
+        home = cursor.fetchone()
+        cursor.nextset()
+        newest = cursor.fetchone()
+        if home is None or newest is None:
+            raise LedgerError(f"{self.name} has lost its home entry; restore it from its newest copy.")
+        self._seen = Seen(home[0], bool(home[1]), newest[0])
+
+    def _roll_back(self) -> None:
+        try:
+            if not self._connection.closed:
+                self._connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self._connection.close()  # the server undoes what was not committed
+
+    def _in_words(self, failure: Exception) -> LedgerError:
+        if isinstance(failure, (errors.LockNotAvailable, errors.QueryCanceled)):
+            return LedgerError(
+                f"Another process keeps {self.name[0].lower()}{self.name[1:]} locked; nothing was released. Run "
+                "again when it has ended."
+            )
+        if isinstance(failure, (errors.IntegrityError, errors.DataError, OverflowError)):
+            return LedgerError(
+                f"{self.name} refused an entry that would break the rules of a ledger; nothing was released."
+            )
+        if isinstance(failure, (errors.DiskFull, errors.ReadOnlySqlTransaction, errors.IoError)):
+            return LedgerError(
+                f"{self.name} cannot be written: the disk is full, read-only or failing. Nothing was released; "
+                "make room or repair it, and run again."
+            )
+        if isinstance(failure, LOST):
+            return LedgerError(
+                f"{self.name} cannot be reached, or was lost on the way; nothing was released. Check that the "
+                "server runs and lets this user in, and run again."
+            )
+        return LedgerError(f"{self.name} cannot be used ({type(failure).__name__}); nothing was released.")
+
+
+@cache
+def _in_percent(command: str) -> str:
+    """Write a command with the places that psycopg has, arrays as binary; none has a percent sign of its own."""
+    return command.replace("(?)", "(%b)").replace("?::", "%b::").replace("?", "%s")
