@@ -31,6 +31,11 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/learn.py
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/cells.py
+	$(BIN)/python benchmarks/prediction.py
+	$(BIN)/python benchmarks/plan.py
+	$(BIN)/python benchmarks/auto.py
+	$(BIN)/python benchmarks/rates.py
+	$(BIN)/python benchmarks/margin.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -34,13 +35,13 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.epsilon, (int, float)) and self.epsilon > 0):
+        if not (_is_number(self.epsilon) and self.epsilon > 0):
             raise InvalidParameter(
-                f"epsilon is {self.epsilon}; it must be a positive number, usually between 0.1 and 10."
+                f"epsilon is {_shown(self.epsilon)}; it must be a positive number, usually between 0.1 and 10."
             )
-        if not (isinstance(self.delta, (int, float)) and 0 <= self.delta < 1):
+        if not (_is_number(self.delta) and 0 <= self.delta < 1):
             raise InvalidParameter(
-                f"delta is {self.delta}; it must lie in [0, 1), well below one over the number of people."
+                f"delta is {_shown(self.delta)}; it must lie in [0, 1), well below one over the number of people."
             )
 
     def __le__(self, other: Budget) -> bool:
@@ -175,6 +176,9 @@ class Tallies:
     def first(self, n: int) -> Tallies:
         return Tallies(self.counts[:n])
 
+    def part(self, start: int, stop: int) -> Tallies:
+        return Tallies(self.counts[start:stop])
+
     def blocks(self, rows: int = 1 << 14) -> Iterator[Tallies]:
         """Yield consecutive blocks small enough to stay in the processor's cache."""
         for start in range(0, len(self), rows):
@@ -230,15 +234,27 @@ class Outcome:
     fallback: Flags | None = None
 
 
+def _is_number(value: Any) -> bool:
+    """Say whether a value is a number that a float holds; True and False are none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return isinstance(value, float) or abs(value) <= sys.float_info.max
+
+
+def _shown(value: Any) -> str:
+    """Return a setting as text, unless it is a number of hundreds of digits."""
+    return "a number beyond all bounds" if isinstance(value, int) and abs(value) > 10**30 else str(value)
+
+
 def finite_positive(**settings: float) -> None:
     """Refuse settings that are not finite positive numbers, by name."""
     for name, value in settings.items():
-        if not (math.isfinite(value) and value > 0):
-            raise InvalidParameter(f"{name} is {value}; it must be a finite number above zero.")
+        if not (_is_number(value) and math.isfinite(value) and value > 0):
+            raise InvalidParameter(f"{name} is {_shown(value)}; it must be a finite number above zero.")
 
 
 def positive_integer(**settings: int) -> None:
     """Refuse settings that are not whole numbers of at least one, by name."""
     for name, value in settings.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise InvalidParameter(f"{name} is {value}; it must be a whole number of at least 1.")
+            raise InvalidParameter(f"{name} is {_shown(value)}; it must be a whole number of at least 1.")

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from mapl.release.chain import check_export
+from mapl.release.sqlite_ledger import SqliteLedger
 
 Mapl = Callable[..., Any]
 RULE = 60.0
@@ -58,7 +64,100 @@ def test_answers_come_with_their_statement(mapl: Mapl, files: Path) -> None:
     assert Path("run/private").stat().st_mode & 0o777 == 0o700
     again = mapl(*command())
     assert again.code == 2
-    assert "holds a finished run" in again.stderr
+    assert "holds a finished run; its answers are in run/public/labels.parquet. Asking again" in again.stderr
+    page = Path("run/public/report.html").read_text()
+    assert "Price of one answer" in page
+    assert "100%" in page
+
+
+def test_the_report_is_made_anew_from_the_public_half(mapl: Mapl, files: Path) -> None:
+    assert mapl(*command()).code == 0
+    page = Path("run/public/report.html").read_text()
+    shutil.rmtree("run/private")
+    Path("run/public/report.html").unlink()
+    ran = mapl("report", "run")
+    assert (ran.code, ran.stderr) == (0, "")
+    assert "Accuracy of the answers: 100.00%" in ran.stdout
+    assert Path("run/public/report.html").read_text() == page
+    said = json.loads(mapl("report", "run", "--json", "--out", "page.html").stdout)
+    assert (said["accuracy"], said["report"], said["answered"]) == (1.0, "page.html", 6)
+    refused = mapl("report", "run", "--test", "asked.csv")
+    assert refused.code == 2
+    assert "has no student to test" in refused.stderr
+
+
+def test_a_killed_run_goes_on_and_spends_nothing_twice(mapl: Mapl, files: Path) -> None:
+    asked = pa.table({"age": np.linspace(1.0, 99.0, 60), "bmi": [20.0] * 60})
+    pa.csv.write_csv(asked, files / "asked.csv")
+    given = list(map(str, command("--method", "stable", "--json")))
+    process = subprocess.Popen([sys.executable, "-m", "mapl", *given], stdout=subprocess.DEVNULL)
+    ledger = Path("run/private/ledger.sqlite")
+    until = time.monotonic() + 60
+    while not ledger.exists() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with SqliteLedger(ledger) as opened:
+        told = opened.progress("answers").labels.tolist()
+    assert not Path("run/public/labels.parquet").exists() or len(told) == 60
+    ran = mapl(*command("--method", "stable", "--json"))
+    if process.returncode == 0:  # it was quicker than the signal
+        assert ran.code == 2
+        return
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert (said["answered"], len(said["answers"])) == (60, 60)
+    assert [int(one == "yes") for one in said["answers"]][: len(told)] == told
+    assert said["guaranteed_epsilon"] <= 12
+    lines = [json.loads(line) for line in Path("run/public/ledger.jsonl").read_text().splitlines()]
+    assert check_export(lines) == said["ledger_head"]
+    assert sum(line["answered"] for line in lines) == 60
+
+
+@pytest.mark.parametrize(
+    ("private", "asked", "more", "words"),
+    [
+        (("age", "bmi"), ("age", "bmi", "pulse"), (), "private rows lack column 'pulse' of the questions"),
+        (("age", "bmi", "pulse"), ("age", "bmi"), (), "private rows have column 'pulse', which the questions lack"),
+        (("alter", "gewicht"), ("age", "bmi"), (), "Name the columns in its first line"),
+        (("age",), (), (), "no column besides the label"),
+        (("age", "bmi"), ("age", "bmi"), ("--features", "age,age"), "names a column twice"),
+        (("age", "bmi"), ("age", "bmi"), ("--features", "age,ill"), "which is the label"),
+    ],
+)
+def test_columns_that_differ_blame_the_right_table(
+    mapl: Mapl, files: Path, private: Any, asked: Any, more: Any, words: str
+) -> None:
+    for name, columns in (("private.csv", private), ("asked.csv", asked)):
+        table = pa.table({one: [1.0, 2.0, 3.0, 4.0] for one in columns} | {"ill": ["no", "yes"] * 2})
+        pa.csv.write_csv(table, files / name)
+    ran = mapl(*command(*more))
+    assert ran.code == 2
+    assert words in ran.stderr
+    for other in ("--unit", "schema", "alter", "gewicht", "Traceback"):
+        assert other not in ran.stderr
+    assert not Path("run").exists()
+
+
+def test_named_columns_may_stand_beside_others(mapl: Mapl, files: Path) -> None:
+    for name, beside in (("private.csv", "town"), ("asked.csv", "street")):
+        read = pa.csv.read_csv(name)
+        pa.csv.write_csv(read.append_column(beside, pa.array(["x"] * len(read))), files / name)
+    ran = mapl(*command("--features", "age", "--model", "thresholds", "--json"))
+    assert ran.code == 0, ran.stderr
+    assert json.loads(ran.stdout)["accuracy"] == 1.0
+
+
+def test_text_among_private_numbers_is_refused_unquoted(mapl: Mapl, files: Path) -> None:
+    Path("private.csv").write_text("age,bmi,ill\nsecret99,20,no\n50,20,yes\n")
+    ran = mapl(*command())
+    assert ran.code == 2
+    assert (
+        "'age' of the private rows cannot be read as the kind 'number', which it is in the questions" in ran.stderr
+    )
+    assert "secret99" not in ran.stderr
+    assert "schema" not in ran.stderr
 
 
 def test_json_holds_everything(mapl: Mapl, files: Path) -> None:
@@ -107,7 +206,12 @@ def test_an_unfinished_run_goes_on_and_spends_nothing_more(mapl: Mapl, files: Pa
         (("--model", "thresholds"), "look at one feature"),
         (("--method", "magic"), "choose auto"),
         (("--epsilon", -1), "positive"),
-        (("--epsilon", 1e-5), "fair coins"),
+        (("--epsilon", 1e-5), "take an epsilon of at least 0.0001"),
+        (("--epsilon", 0.0004), "ask at most 4"),
+        (("--alpha", 1e-6), "out of reach of all bounds known, even for 1,000,000,000,000 records"),
+        (("--method", "semi-private", "--epsilon", 1e9), "at most 1000"),
+        (("--model", "unions:99999999999999", "--features", "age"), "at most 100"),
+        (("--rows", 0), "Invalid value"),
         (("--features", "age,height"), "no column 'height'"),
         (("--questions", "nowhere.csv"), "no file"),
         (("--label", "sick"), "the label is named with --label"),

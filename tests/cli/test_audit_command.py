@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mapl.audit.cell_twins import CELL_TWINS
+from mapl.audit.prediction_audits import AUDITS as PREDICTORS
 from mapl.audit.twins import TWINS
 from mapl.cli import app
 from mapl.mechanisms import REGISTRY
@@ -56,7 +57,7 @@ def test_all_mechanisms_are_audited() -> None:
     ran = run("--mechanism", "all", *BUDGET, "--queries", 8, "--max-abstentions", 2, "--teachers", 40, "--json")
     assert ran.exit_code == 0, ran.output
     findings = {f["mechanism"]: f["verdict"] for f in json.loads(ran.stdout)["findings"]}
-    assert set(findings) == {*REGISTRY, "cell-counts"}
+    assert set(findings) == {*REGISTRY, "cell-counts", *PREDICTORS}
     assert findings.pop("majority") == "claims nothing"
     assert set(findings.values()) == {"within the claim"}
 
@@ -101,6 +102,36 @@ def test_every_twin_of_the_cell_counts_ends_with_exit_code_one(twin: str) -> Non
         assert words in said.replace("bob", "ann")
 
 
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_single_answers_are_audited_on_every_small_sample(name: str) -> None:
+    ran = run("--mechanism", name, "--epsilon", 2, "--delta", 0, "--adjacency", "replace-one")
+    assert ran.exit_code == 0, ran.output
+    said = " ".join(ran.stdout.replace("│", " ").split())
+    assert "claimed epsilon 2 at delta 0" in said
+    assert "one record is replaced by any other" in said
+    assert "samples of a small world" in said
+    assert "within the claim" in said
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_a_twin_of_a_predictor_ends_with_exit_code_one(name: str) -> None:
+    twin, summary = next(iter(PREDICTORS[name].twins.items()))
+    ran = run("--mechanism", name, "--epsilon", 2, "--delta", 0, "--twin", twin)
+    assert ran.exit_code == 1, ran.output
+    said = " ".join(ran.stdout.replace("│", " ").split())
+    assert f"broken twin {twin}: {summary}" in said
+    assert "shown by a record at 0 of class 0" in said
+    assert json.loads(run("--mechanism", name, "--epsilon", 2, "--delta", 0, "--twin", twin, "--json").stdout)[
+        "details"
+    ]["witness"]
+
+
+def test_a_twin_that_does_not_show_is_said_not_to() -> None:
+    ran = run("--mechanism", "stable", "--epsilon", 0.01, "--delta", 0, "--twin", "double-cost")
+    assert ran.exit_code == 0
+    assert "does not show in a world so small; try --epsilon 2" in ran.stderr
+
+
 def test_a_pure_claim_is_audited_at_delta_zero() -> None:
     ran = run("--mechanism", "permute-and-flip", "--epsilon", 1, "--delta", 0, "--queries", 3, "--classes", 3)
     assert ran.exit_code == 0, ran.output
@@ -120,7 +151,10 @@ def test_a_pure_claim_is_audited_at_delta_zero() -> None:
         (("--mechanism", "ladder", *BUDGET, "--teachers", "0"), "teachers is 0"),
         (("--mechanism", "ladder", *BUDGET, "--max-abstentions", "0"), "max_abstentions is 0"),
         (("--mechanism", "ladder", *BUDGET, "--classes", "9", "--teachers", "90"), "Audit fewer teachers"),
-        (("--mechanism", "ladder", *BUDGET, "--adjacency", "labels"), "Only cell-counts has a choice"),
+        (("--mechanism", "ladder", *BUDGET, "--adjacency", "labels"), "Only cell-counts and padded-stumps"),
+        (("--mechanism", "stable", *BUDGET, "--adjacency", "labels"), "choose add-remove or replace-one"),
+        (("--mechanism", "stable", *BUDGET, "--classes", "3"), "stable works for 2 classes, not 3"),
+        (("--mechanism", "padded-stumps", *BUDGET, "--twin", "softmax"), "padded-stumps has no twin softmax"),
         (("--mechanism", "cell-counts", *BUDGET, "--twin", "softmax"), "cell-counts has no twin softmax"),
         (("--mechanism", "cell-counts", *BUDGET, "--classes", "9"), "Audit fewer classes"),
         (("--mechanism", "cell-counts", "--epsilon", "40", "--delta", "0"), "an audit takes at most 30"),
@@ -138,5 +172,5 @@ def test_bad_input_ends_with_exit_code_two_and_advice(arguments: tuple[str, ...]
 
 def test_help_names_every_twin() -> None:
     said = " ".join(run("--help").stdout.split())
-    assert all(name.split("-")[0] in said for name in (*TWINS, *CELL_TWINS))
+    assert all(name.split("-")[0] in said for name in (*TWINS, *CELL_TWINS, *PREDICTORS["stable"].twins))
     assert "cell-counts" in said

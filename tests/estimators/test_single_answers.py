@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -23,7 +24,7 @@ from mapl.errors import (
     InvalidParameter,
     PlanMismatch,
 )
-from mapl.release.ledger import MemoryLedger
+from mapl.release.memory_ledger import MemoryLedger
 from mapl.students.student import train_student
 
 WORLD = np.random.default_rng(0)
@@ -69,6 +70,53 @@ def test_what_does_not_fit_is_refused_in_words(
     more = {"public": X[:5]} if face is SemiPrivateClassifier else {}
     with pytest.raises((InvalidData, InvalidParameter), match=words):
         one.fit(rows, labels, **more)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"epsilon": True}, "epsilon is True"),
+        ({"epsilon": 10**400}, "epsilon is a number beyond all bounds"),
+        ({"delta": True}, "delta is True"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"n_queries": 0}, "n_queries is 0"),
+        ({"n_queries": 10**400}, "n_queries is too large"),
+        ({"n_rows": 0, "adjacency": "add-remove"}, "n_rows is 0"),
+        ({"n_rows": 10**400, "adjacency": "add-remove"}, "n_rows is too large"),
+        ({"method": []}, "choose auto"),
+        ({"alpha": "little"}, "alpha is little"),
+        ({"hypotheses": "unions:101"}, "look at one feature"),
+    ],
+)
+def test_hostile_settings_are_named_as_they_were_given(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        predictor(**settings)
+
+
+def test_hostile_stability() -> None:
+    for gamma in (True, "little", float("nan"), 0):
+        with pytest.raises(InvalidParameter, match="gamma is"):
+            StableClassifier(gamma=gamma, classes=("no", "yes")).fit(X[:50], Y[:50])
+    with pytest.raises(CannotCalibrate, match="allow a larger gamma") as told:
+        StableClassifier(gamma=1e-300, classes=("no", "yes")).fit(X[:50], Y[:50])
+    assert len(str(told.value)) < 200
+    clf = StableClassifier(gamma=0.4, classes=("no", "yes")).fit(X[:50], Y[:50])
+    assert clf.poisoned(10**400) == 1
+    with pytest.raises(InvalidParameter, match="There is 1 record"):
+        clone(clf).fit(X[:1], Y[:1])
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(GuaranteeBroken, match="never copied or pickled"):
+            copied(clf)
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("rows", [X[:9] + 0.123j, sparse.csr_array(X[:9] + 0.123j), [[10**400, 0.123]] * 9])
+def test_no_refusal_quotes_a_row(face: Any, rows: Any) -> None:
+    more = {"public": X[:5]} if face is SemiPrivateClassifier else {}
+    with pytest.raises(InvalidData) as told:
+        face(classes=("no", "yes")).fit(rows, Y[:9], **more)
+    assert "0.123" not in str(told.value)
 
 
 def test_answers_are_right_and_the_limit_holds() -> None:

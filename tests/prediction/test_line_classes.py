@@ -93,5 +93,5 @@ def test_permute_and_flip_refuses_what_it_cannot_list_and_says_what_to_do():
 def test_classes_of_nothing_are_refused():
     with pytest.raises(InvalidParameter, match="at least one feature"):
         Stumps(0)
-    with pytest.raises(InvalidParameter, match="at least one interval"):
+    with pytest.raises(InvalidParameter, match="at least 1 and at most 100"):
         Unions(0)

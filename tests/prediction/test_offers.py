@@ -70,7 +70,7 @@ def test_a_private_number_of_records_has_to_be_declared() -> None:
 
 
 def test_too_many_questions_and_wrong_settings_are_refused() -> None:
-    with pytest.raises(CannotCalibrate, match="ask at most 10000"):
+    with pytest.raises(CannotCalibrate, match="ask at most 10,000"):
         best_offer(Wanted(Budget(1.0, 0.0), 20_000, Stumps(2), "replace-one", 1000), "padded-stumps")
     with pytest.raises(InvalidParameter, match="'magic'; choose auto"):
         best_offer(Wanted(Budget(1.0, 0.0), 1, Stumps(2), "replace-one", 1000), "magic")

@@ -16,7 +16,8 @@ from mapl.release.cell_counts import SENSITIVITY, CellCounts, release_counts
 from mapl.release.cell_promise import cells_promise
 from mapl.release.cell_statement import Spent, cell_statement
 from mapl.release.labels_file import labels_table
-from mapl.release.ledger import Limits, MemoryLedger
+from mapl.release.ledger import Limits
+from mapl.release.memory_ledger import MemoryLedger
 from mapl.release.promise import Adjacency
 from mapl.students.on_counts import Round, Taught
 from mapl.types import ABSTAIN, Budget, State

@@ -15,7 +15,8 @@ from mapl.planning.plan import Plan, Stage
 from mapl.release import Classes, aggregate, statement_of
 from mapl.release.error_estimate import ErrorEstimate, estimate_error
 from mapl.release.labels_file import labels_table
-from mapl.release.ledger import Entry, Limits, MemoryLedger
+from mapl.release.ledger import Entry, Limits
+from mapl.release.memory_ledger import MemoryLedger
 from mapl.release.promise import promise_of
 from mapl.report import Report
 from mapl.types import Budget, Tallies

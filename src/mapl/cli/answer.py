@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.table import Table
 
-from mapl.cli.console import out, warn
+from mapl.cli.console import out, progress_of, warn
 from mapl.cli.learn import Neighbours
 from mapl.data.classes import Classes
 from mapl.errors import InvalidParameter
@@ -52,7 +52,10 @@ def answer(
         None, help="Columns that rules look at, separated by commas.  [default: all]"
     ),
     rows: int | None = typer.Option(
-        None, help="With add-remove: about how many rows PRIVATE has, as far as the public knows."
+        None,
+        min=1,
+        max=10**12,
+        help="With add-remove: about how many rows PRIVATE has, as far as the public knows.",
     ),
     realizable: bool = typer.Option(False, help="Declare that some rule of the class is never wrong."),
     alpha: float | None = typer.Option(
@@ -63,8 +66,8 @@ def answer(
 ) -> None:
     """Answer questions about a private table, each between two classes, with a pure epsilon.
 
-    Writes OUT/public (labels.parquet, statement.json, plan.json, ledger.jsonl) and OUT/private. A question that
-    stands twice is paid for once. Exit code 2: bad input, and nothing was spent.
+    Writes OUT/public (labels.parquet, report.html, statement.json, plan.json, settings.json, ledger.jsonl) and
+    OUT/private. A question that stands twice is paid for once. Exit code 2: bad input, and nothing was spent.
     """
     from mapl.cli.answer_run import Asked, carry_out
     from mapl.pipeline.folder import RunFolder
@@ -89,7 +92,8 @@ def answer(
         realizable,
         alpha,
     )
-    told = carry_out(asked, RunFolder(to), SystemCoins() if seed is None else SeededCoins(seed))
+    coins = SystemCoins() if seed is None else SeededCoins(seed)
+    told = carry_out(asked, RunFolder(to), coins, progress=progress_of(quiet=as_json))
     if as_json:
         typer.echo(to_json(_as_record(told, declared, to)))
     else:
@@ -127,7 +131,7 @@ def table(told: Told, folder: Path) -> Table:
         shown.add_row("error", f"at most {min(told.bound, 1):.2g} above the best rule, by the bound")
     shown.add_row("answered", f"{len(told.labels)} questions, {said.answered} different ones")
     shown.add_row("answers", str(folder / "public" / "labels.parquet"))
-    shown.add_row("statement", str(folder / "public" / "statement.json"))
+    shown.add_row("report", str(folder / "public" / "report.html"))
     return shown
 
 
@@ -139,4 +143,5 @@ def _as_record(told: Told, classes: Classes, folder: Path) -> dict[str, Any]:
         "accuracy": told.accuracy,
         "answers": [classes.names[code] for code in told.labels.tolist()],
         "out": str(folder),
+        "report": str(folder / "public" / "report.html"),
     }

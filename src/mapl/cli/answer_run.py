@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from mapl.cli.answer_columns import columns_of, in_words_of_questions, refuse_only_labels
 from mapl.data.classes import Classes
 from mapl.data.entries import numbers
 from mapl.data.rows import Rows, column
-from mapl.data.schema import Schema
 from mapl.data.table import read_table
-from mapl.errors import InvalidData, InvalidParameter
+from mapl.errors import InvalidParameter
 from mapl.noise import Coins
 from mapl.pipeline.folder import RunFolder
 from mapl.pipeline.inputs import declared, fingerprint, public_rows, read_private
+from mapl.pipeline.published import LABELS, LEDGER, PLAN, SETTINGS, STATEMENT
 from mapl.planning.plan import Plan
 from mapl.prediction.answer_statement import answers_statement, drawn_statement
 from mapl.prediction.class_names import hypotheses_of
@@ -37,6 +39,9 @@ from mapl.release.write_once import write_once
 from mapl.types import Budget, Labels, State
 
 Points = NDArray[np.float64]
+Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None] | None]]
+"""Shows work of a name with so many steps; what it lends is called with the number done."""
+VERB = "answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +61,18 @@ class Asked:
     realizable: bool = False
     alpha: float | None = None
 
-    def settings(self) -> dict[str, Any]:
+    def request(self) -> dict[str, Any]:
         """Return what has to be the same for an unfinished run to go on."""
         return {
-            "verb": "answer",
+            **self.settings(),
+            "private": fingerprint(self.private),
+            "questions": fingerprint(self.questions),
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """Return what may be published of it."""
+        return {
+            "verb": VERB,
             "label": self.label,
             "classes": list(self.classes.names),
             "model": self.model,
@@ -71,8 +84,6 @@ class Asked:
             "rows": self.n_rows,
             "realizable": self.realizable,
             "alpha": self.alpha,
-            "private": fingerprint(self.private),
-            "questions": fingerprint(self.questions),
         }
 
 
@@ -115,22 +126,35 @@ class Way:
     tell: Callable[[Ledger], tuple[Labels, Statement]]
 
 
-def carry_out(asked: Asked, folder: RunFolder, coins: Coins) -> Told:
+def carry_out(asked: Asked, folder: RunFolder, coins: Coins, *, progress: Progress) -> Told:
     """Answer every question of the file, or go on with an unfinished run; RUN/public holds the result."""
+    refuse_finished(folder)
     folder.refuse_if_used()
     key = folder.read_key()
     given = read(asked)
-    way = at_once(asked, given, coins) if asked.method == SEMI_PRIVATE else one_by_one(asked, given, coins)
-    settings = {**asked.settings(), "coins": coins.private}
-    with folder.begun(settings, key), SqliteLedger(folder.ledger) as ledger:
+    once = asked.method == SEMI_PRIVATE
+    way = at_once(asked, given, coins) if once else one_by_one(asked, given, coins, progress)
+    request = {**asked.request(), "coins": coins.private}
+    with folder.begun(request, key), SqliteLedger(folder.ledger) as ledger:
         ledger.open(way.plan.digest, Limits.of_plan(way.plan))
         labels, said = way.tell(ledger)
-        publish(folder, asked, way.plan, labels, said, ledger)
-    accuracy = None if given.truth is None else float((labels == given.truth).mean())
-    return Told(labels, said, said.mechanism, way.bound, accuracy)
+        accuracy = None if given.truth is None else float((labels == given.truth).mean())
+        told = Told(labels, said, said.mechanism, way.bound, accuracy)
+        publish(folder, asked, way.plan, told, ledger)
+        folder.finish()
+    return told
 
 
-def one_by_one(asked: Asked, given: Given, coins: Coins) -> Way:
+def refuse_finished(folder: RunFolder) -> None:
+    """Point to the answers of a finished run."""
+    if folder.finished:
+        raise InvalidParameter(
+            f"{folder.path} holds a finished run; its answers are in {folder.public / LABELS}. Asking again would "
+            "spend again, and the budgets add up; if that is meant, choose another --out."
+        )
+
+
+def one_by_one(asked: Asked, given: Given, coins: Coins, progress: Progress) -> Way:
     """Make a predictor that is paid for every different question."""
     hypotheses = hypotheses_of(asked.model, given.points.shape[1])
     # What was declared stands in for the number of records where that is private.
@@ -152,7 +176,8 @@ def one_by_one(asked: Asked, given: Given, coins: Coins) -> Way:
     def tell(ledger: Ledger) -> tuple[Labels, Statement]:
         book = AnswerBook(predictor, answering, ledger, coins)
         book.recall(given.questions)
-        labels = book.ask(given.questions)
+        with progress("answers", len(given.different) - book.state.answered) as done:
+            labels = book.ask(given.questions, on_answer=done)
         told = (answering, plan, book.state, coins)
         return labels, answers_statement(*told, adjacency=asked.adjacency, ledger_head=ledger.head)
 
@@ -185,27 +210,14 @@ def at_once(asked: Asked, given: Given, coins: Coins) -> Way:
 def read(asked: Asked) -> Given:
     """Read the questions first, since they are public, and the private table by what they declare."""
     table = read_table(asked.questions, what="questions")
-    said = declared(table, label=asked.label, classes=asked.classes, unit=None, schema=None)
-    features = numeric_features(said.schema, asked.features)
-    questions = public_rows(table, said, "questions")
-    private = read_private(asked.private, said)
-    return Given(matrix(private.rows, features), private.labels, matrix(questions.rows, features), questions.truth)
-
-
-def numeric_features(schema: Schema, named: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return the columns that rules look at, or refuse columns that are no numbers."""
-    kinds = {one.name: one.kind for one in schema.columns}
-    for name in named or ():
-        if name not in kinds:
-            raise InvalidParameter(f"The questions have no column {name!r}; name some of {', '.join(kinds)}.")
-    wanted = tuple(kinds) if named is None else named
-    unfit = [name for name in wanted if kinds[name] != "number"]
-    if unfit:
-        raise InvalidData(
-            f"Column {unfit[0]!r} of the questions is a {kinds[unfit[0]]}, and rules look at numbers; name the "
-            "columns to look at with --features, or encode it first; the label is named with --label."
-        )
-    return wanted
+    refuse_only_labels(table.column_names, asked.label)
+    drafted = declared(table, label=asked.label, classes=asked.classes, unit=None, schema=None)
+    said = columns_of(drafted, asked.features)
+    with in_words_of_questions():
+        questions = public_rows(table, said, "questions")
+        private = read_private(asked.private, said)
+    names = said.schema.names
+    return Given(matrix(private.rows, names), private.labels, matrix(questions.rows, names), questions.truth)
 
 
 def matrix(rows: Rows, features: tuple[str, ...]) -> Points:
@@ -219,18 +231,23 @@ def spread(given: Given, labels: NDArray[Any]) -> Labels:
     return np.array([told[question_key(row)] for row in given.questions], dtype=np.int32)
 
 
-def publish(folder: RunFolder, asked: Asked, plan: Plan, labels: Labels, said: Statement, ledger: Ledger) -> None:
+def publish(folder: RunFolder, asked: Asked, plan: Plan, told: Told, ledger: Ledger) -> None:
     """Write the public half; the spending is on disk already, and the statement comes before the answers."""
-    released = Released(labels, None, State(len(labels), 0, False, None), len(labels))
+    from mapl.cli.report import write_answers_report_of
+
+    n = len(told.labels)
+    released = Released(told.labels, None, State(n, 0, False, None), n)
     sink = pa.BufferOutputStream()
-    pa.parquet.write_table(labels_table(said, released, asked.classes), sink)
+    pa.parquet.write_table(labels_table(told.statement, released, asked.classes), sink)
     chain = "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in ledger.export())
+    settings = {**asked.settings(), "bound": told.bound, "accuracy": told.accuracy}
     files: Mapping[str, bytes] = {
-        "plan.json": plan.to_json().encode() + b"\n",
-        "statement.json": said.to_json().encode() + b"\n",
-        "ledger.jsonl": chain.encode(),
-        "labels.parquet": sink.getvalue().to_pybytes(),
+        PLAN: plan.to_json().encode() + b"\n",
+        STATEMENT: told.statement.to_json().encode() + b"\n",
+        LEDGER: chain.encode(),
+        SETTINGS: json.dumps(settings, indent=2, ensure_ascii=False).encode() + b"\n",
+        LABELS: sink.getvalue().to_pybytes(),
     }
     for name, content in files.items():
         write_once(folder.public / name, content, same_is_fine=True)
-    folder.finish()
+    write_answers_report_of(folder)

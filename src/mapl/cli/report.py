@@ -12,6 +12,9 @@ from mapl.cli.console import out
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.release.statement import to_json
 
+ANSWERS = "answer"
+"""What the settings of a run of mapl answer say."""
+
 if TYPE_CHECKING:
     from pyarrow import Table
 
@@ -35,12 +38,17 @@ def report(
     from mapl.pipeline.published import Publication
 
     folder = RunFolder(run)
-    evaluation = write_report_of(folder, test=test, to=to)
     page = folder.report if to is None else to
+    published = Publication.read(folder)
+    if published.settings.get("verb") == ANSWERS:
+        report_answers(folder, published, test=test, to=page, as_json=as_json)
+        return
+    evaluation = write_report_of(folder, test=test, to=to)
     if as_json:
-        statement = Publication.read(folder).statement
         accuracy = None if evaluation is None else evaluation.accuracy
-        typer.echo(to_json({**statement, "accuracy": accuracy, "label_accuracy": None, "report": str(page)}))
+        typer.echo(
+            to_json({**published.statement, "accuracy": accuracy, "label_accuracy": None, "report": str(page)})
+        )
         return
     if evaluation is None:
         said = "The student's accuracy is unknown without public labelled rows (--test)"
@@ -51,6 +59,39 @@ def report(
     )
     out.print(f"{said}. {unknown}.", soft_wrap=True)
     out.print(f"The report is in {page}.", soft_wrap=True)
+
+
+def report_answers(
+    folder: RunFolder, published: Publication, *, test: Path | None, to: Path, as_json: bool
+) -> None:
+    """Write the page of single answers, which have no student."""
+    if test is not None:
+        raise InvalidParameter("This run answered single questions and has no student to test; leave --test away.")
+    write_answers_report_of(folder, to=to)
+    accuracy = published.settings.get("accuracy")
+    if as_json:
+        typer.echo(to_json({**published.statement, "accuracy": accuracy, "report": str(to)}))
+        return
+    known = "unknown, since the questions had no labels" if accuracy is None else f"{accuracy:.2%}"
+    out.print(f"Accuracy of the answers: {known}.", soft_wrap=True)
+    out.print(f"The report is in {to}.", soft_wrap=True)
+
+
+def write_answers_report_of(folder: RunFolder, *, to: Path | None = None) -> None:
+    """Write the report of a run of mapl answer, from its public half alone."""
+    from mapl.pipeline.published import Publication
+    from mapl.report.answers_page import AnswersReport, write_answers_page
+
+    published = Publication.read(folder)
+    page = AnswersReport.of(
+        published.statement,
+        plan=published.plan,
+        labels=published.labels,
+        classes=published.classes,
+        settings=published.settings,
+        ledger=published.ledger,
+    )
+    write_answers_page(folder.report if to is None else to, page)
 
 
 def write_report_of(
@@ -120,11 +161,16 @@ def evaluate(folder: RunFolder, test: Path, published: Publication) -> Evaluatio
     """Compare the student's predictions with the labels of public test rows."""
     from mapl.pipeline.inputs import test_rows
     from mapl.report import Evaluation
+    from mapl.report.calibration import Calibration
     from mapl.students import load
+    from mapl.students.soft import STRATEGY as SOFT
 
     if not published.statement["answered"]:
         raise InvalidParameter("This run released no label and so has no student to test; leave --test away.")
     student = load(folder.student)
     given = test_rows(test, student.schema, student.classes, label=str(published.settings["label"]))
     assert given.truth is not None
-    return Evaluation.of(given.truth, student.predict_codes(given.rows), classes=published.classes.names)
+    found = Evaluation.of(given.truth, student.predict_codes(given.rows), classes=published.classes.names)
+    if student.strategy != SOFT:
+        return found
+    return replace(found, calibration=Calibration.of(given.truth, student.predict_proba(given.rows)[:, 1]))

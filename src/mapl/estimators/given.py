@@ -37,11 +37,13 @@ def matrix(given: Any, what: str) -> Rows:
     together, so that one row could change what others look like; these always become 64-bit floats.
     """
     if is_sparse(given):
+        _refuse_complex(given.dtype, what)
         return given
     try:
         rows = np.asarray(given)
     except ValueError:
         raise InvalidData(f"The {what} are lists of different lengths; give every row the same length.") from None
+    _refuse_complex(rows.dtype, what)
     if rows.ndim != 2:
         raise InvalidData(
             f"The {what} have {rows.ndim} dimensions; expected a table of rows and columns. Reshape your data: "
@@ -51,11 +53,17 @@ def matrix(given: Any, what: str) -> Rows:
         return rows
     try:
         return rows.astype(np.float64)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise InvalidData(
-            f"The {what} hold text and are no table; put text and mixed columns into a pandas or polars DataFrame "
-            "or a pyarrow Table."
+            f"The {what} hold text, or no numbers, and are no table; put text and mixed columns into a pandas "
+            "or polars DataFrame or a pyarrow Table."
         ) from None
+
+
+def _refuse_complex(kind: np.dtype[Any], what: str) -> None:
+    """Say what scikit-learn would say, without the rows that it would quote."""
+    if kind.kind == "c":
+        raise InvalidData(f"Complex data not supported: the {what} hold complex numbers. Give real ones.")
 
 
 def labels(given: Any) -> NDArray[Any]:

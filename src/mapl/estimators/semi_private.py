@@ -88,3 +88,8 @@ class SemiPrivateClassifier(ClassifierMixin, AnswersSingly):  # type: ignore[mis
         """Return the class of every row by the released rule. Free."""
         check_is_fitted(self, "classes_")
         return np.asarray(self.classes_[self._drawn.predict(self._questions(X))])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -8,10 +8,11 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mapl.data.entries import numbers
-from mapl.data.rows import checked, column, is_matrix, is_sparse, names
+from mapl.data.rows import checked, column, is_sparse, names
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.estimators.given import codes, declared, is_array_like, labels, matrix, names_of
 from mapl.noise import Coins, SeededCoins, SystemCoins
@@ -74,12 +75,12 @@ class AnswersSingly(BaseEstimator):  # type: ignore[misc]
 
     def _points(self, X: Any, what: str, *, reset: bool) -> Points:
         """Return rows as floats, one column per feature, and remember or compare the columns."""
-        rows = checked(matrix(X, what) if is_array_like(X) else X, what)
+        if is_array_like(X):
+            how = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+            cells = validate_data(self, matrix(X, what), reset=reset, **how)
+            return np.asarray(cells.toarray() if is_sparse(cells) else cells, dtype=np.float64)
+        rows = checked(X, what)
         validate_data(self, rows, reset=reset, skip_check_array=True)
-        if is_sparse(rows):
-            return np.asarray(rows.toarray(), dtype=np.float64)
-        if is_matrix(rows):
-            return np.asarray(rows, dtype=np.float64)
         columns: list[NDArray[Any]] = []
         for name in names(rows) or ():
             try:
@@ -108,7 +109,11 @@ class AnswersSingly(BaseEstimator):  # type: ignore[misc]
         return n_rows
 
     def _coins(self) -> Coins:
-        return SystemCoins() if self.seed is None else SeededCoins(self.seed)
+        if self.seed is None:
+            return SystemCoins()
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**64:
+            raise InvalidParameter("seed must be a whole number from 0 to 2**64 - 1, or None for true coins.")
+        return SeededCoins(int(self.seed))
 
     def _new_ledger(self) -> Ledger:
         if self.ledger is not None and not hasattr(self.ledger, "progress"):
@@ -140,6 +145,8 @@ class AnswersSingly(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True  # a private cell that is refused would tell of itself
+        tags.input_tags.sparse = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.non_deterministic = self.seed is None
         return tags
 
@@ -149,8 +156,10 @@ class NeverPredicts(AnswersSingly):
 
     def predict(self, X: Any) -> NoReturn:
         """Refuse; see `answer`."""
+        check_is_fitted(self, "classes_")
         raise GuaranteeBroken(NO_PREDICT.format(face=type(self).__name__))
 
     def predict_proba(self, X: Any) -> NoReturn:
         """Refuse: chances are private; see `answer`."""
+        check_is_fitted(self, "classes_")
         raise GuaranteeBroken(PRIVATE_LAW)

@@ -16,7 +16,8 @@ from mapl.prediction.confidence import Confidence
 from mapl.prediction.hypotheses import Selection
 from mapl.prediction.poisoning import stable_bound
 from mapl.prediction.stable import StablePredictor
-from mapl.prediction.stable_settings import StableSettings, for_stability
+from mapl.prediction.stable_settings import MOST_RECORDS, StableSettings, for_stability
+from mapl.types import positive_integer
 
 
 class StableClassifier(NeverPredicts):
@@ -126,15 +127,26 @@ class StableClassifier(NeverPredicts):
     def poisoned(self, k: int) -> float:
         """Return by how much k records that an adversary chose, replaced or added, move a chance at most."""
         check_is_fitted(self, "classes_")
-        one_after_another = stable_bound(k, self.stability_)
-        return min(self._predictor.stability_against(k), one_after_another)
+        positive_integer(k=k)
+        k = min(k, MOST_RECORDS)
+        return min(self._predictor.stability_against(k), stable_bound(k, self.stability_))
 
     def predict_proba(self, X: Any) -> NoReturn:
         """Refuse: see `confidence`."""
+        check_is_fitted(self, "classes_")
         raise GuaranteeBroken(
             "StableClassifier has no predict_proba; confidence(X) is a chance that is gamma-stable itself, and "
             "answer(X) draws with fresh coins."
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "_predictor"):
+            raise GuaranteeBroken(
+                "A fitted StableClassifier is never copied or pickled: it holds the rows it was fitted on and its "
+                "coins, and coins that are drawn twice are not fresh. Fit a clone instead."
+            )
+        state: dict[str, Any] = super().__getstate__()
+        return state
 
     def _settings(self, sample: Sample) -> StableSettings:
         n = self._n_records(sample)

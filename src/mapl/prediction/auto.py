@@ -16,7 +16,6 @@ from mapl.accounting import Loss
 from mapl.bounds.bound import Bound
 from mapl.bounds.df18 import vote_error
 from mapl.bounds.df20_relabel import theorem_2
-from mapl.bounds.df20_stable import generalisation
 from mapl.bounds.learners import agnostic_excess
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.noise import Coins
@@ -27,7 +26,14 @@ from mapl.prediction.hypotheses import Halfspaces, HypothesisClass, Rectangles, 
 from mapl.prediction.padded_stumps import PaddedStumps
 from mapl.prediction.predictor import RECORDS, Adjacency, Predictor, in_words
 from mapl.prediction.stable import StablePredictor
-from mapl.prediction.stable_settings import MOST_RECORDS, for_epsilon, fresh_excess, most_by_coins, refused
+from mapl.prediction.stable_settings import (
+    MOST_RECORDS,
+    for_epsilon,
+    fresh_excess,
+    fresh_loss,
+    most_by_coins,
+    refused,
+)
 from mapl.prediction.teachers_vote import TeachersVote, vote_for
 from mapl.prediction.two_stage import TwoStage, family_of, settings_for
 from mapl.release.statement import at_most
@@ -133,7 +139,7 @@ def stable(asked: Question) -> tuple[Bound, Fit]:
     """(a) The stable learner, flipped: any class, no assumption."""
     found = for_epsilon(asked.n, asked.epsilon, asked.hypotheses, adjacency=asked.adjacency)
     bound = asked.bound(
-        fresh_excess(found, asked.n, asked.hypotheses.vc, beta=BETA),
+        fresh_excess(found, asked.n, asked.hypotheses, beta=BETA),
         excess_on_the_records=found.excess,
         eta=float(found.subset.share),
         rate=found.rate,
@@ -192,7 +198,7 @@ def padded(asked: Question) -> tuple[Bound, Fit]:
     stumps = Stumps(columns.stop - columns.start)
     rate = padded_price.rate_for(asked.epsilon, adjacency=asked.adjacency)
     found = padded_price.excess_bound(asked.n, stumps.n_features, rate=rate)
-    bound = asked.bound(found + generalisation(asked.n, stumps.vc, BETA), excess_on_the_records=found, rate=rate)
+    bound = asked.bound(found + fresh_loss(asked.n, stumps, BETA), excess_on_the_records=found, rate=rate)
     return bound, lambda X, y, coins: PaddedPredictor(
         PaddedStumps.at_rate(np.asarray(X)[:, columns], y, rate=rate, adjacency=asked.adjacency), columns
     )

@@ -38,6 +38,7 @@ TWO_STAGE_FROM = 10**6
 """For fewer records the two-stage bound says nothing at any epsilon of use, so that it is not worth computing."""
 CAUTION = 1e-9
 LEAST_EACH, MOST_EACH = 1e-4, 30.0
+MOST_QUESTIONS = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,19 @@ class Wanted:
 
     def __post_init__(self) -> None:
         padded_price.refuse_unknown(self.adjacency)
-        positive_integer(n_questions=self.n_questions)
-        if self.alpha is not None and not 0 < self.alpha < 1:
+        positive_integer(n_queries=self.n_questions)
+        if self.n_questions > MOST_QUESTIONS:
+            raise InvalidParameter(
+                f"n_queries is too large; at most {MOST_QUESTIONS:,} questions are planned for. Ask fewer."
+            )
+        if self.alpha is not None and not (isinstance(self.alpha, int | float) and 0 < self.alpha < 1):
             raise InvalidParameter(f"alpha is {self.alpha}; it is an error and must lie between 0 and 1.")
         if not math.isfinite(self.budget.epsilon):
             raise InvalidParameter("epsilon is infinite, which promises nothing; give one between 0.1 and 10.")
         if self.n is not None:
-            positive_integer(n=self.n)
+            positive_integer(n_rows=self.n)
+            if self.n > MOST_RECORDS:
+                raise InvalidParameter(f"n_rows is too large; at most {MOST_RECORDS:,} records are planned for.")
 
     def at(self, epsilon: float) -> Question:
         """Return the question that the bounds answer, at an epsilon for each answer."""
@@ -88,7 +95,7 @@ def best_offer(wanted: Wanted, method: str = "auto") -> Offer:
     >>> offer.method, round(offer.epsilon_each, 6)
     ('padded-stumps', 0.1)
     """
-    if method != "auto" and method not in NAMES:
+    if method not in ("auto", *NAMES):
         raise InvalidParameter(f"The method is {method!r}; choose auto, {', '.join(NAMES)} or semi-private.")
     found = _best(wanted, method)
     if wanted.alpha is not None and (found.bound is None or not float(found.bound) <= wanted.alpha):
@@ -113,7 +120,11 @@ def _best(wanted: Wanted, method: str) -> Offer:
             f"{wanted.n_questions} questions cannot be answered within epsilon {wanted.budget.epsilon:g}, delta "
             f"{wanted.budget.delta:g}, if {RECORDS[wanted.adjacency]}: {' '.join(dict.fromkeys(refused))}"
         )
-    return min(offers, key=lambda offer: 1.0 if offer.bound is None else float(offer.bound))
+    best = min(offers, key=lambda offer: 1.0 if offer.bound is None else float(offer.bound))
+    if best.bound is None or float(best.bound) < auto.VACUOUS:
+        return best
+    # Where no bound says anything: measured, padded stumps are far ahead of the others.
+    return next((offer for offer in offers if offer.method == NEEDS_NO_NUMBER), best)
 
 
 def _without_number(wanted: Wanted, method: str) -> Offer:
@@ -155,9 +166,11 @@ def epsilon_each(wanted: Wanted, name: str) -> float:
     epsilon, delta, m = wanted.budget.epsilon, wanted.budget.delta, wanted.n_questions
     even = min(epsilon / m, MOST_EACH) * (1 - CAUTION)
     if even < LEAST_EACH and delta == 0:
+        possible = math.floor(epsilon / LEAST_EACH)
+        fewer = f"ask at most {possible:,}" if possible else f"take an epsilon of at least {LEAST_EACH:g}"
         raise CannotCalibrate(
-            f"{m} questions leave epsilon {even:.2g} for each, where answers are all but fair coins; ask at most "
-            f"{math.floor(epsilon / LEAST_EACH)}, allow a delta, or take semi-private, which pays once for all."
+            f"{m:,} question{'s' * (m > 1)} leave{'s' * (m == 1)} epsilon {even:.2g} for each, where answers are "
+            f"all but fair coins; {fewer}, allow a delta, or take semi-private, which pays once for all."
         )
     if m == 1 or delta == 0:
         return even
@@ -194,20 +207,25 @@ def _too_few(wanted: Wanted, method: str, alpha: float) -> str:
             return False
         return bound is not None and float(bound) <= alpha
 
+    enough = _enough(reached, wanted.n)
+    if enough is None:
+        return (
+            f"An error of {alpha:g} above the best of the class is out of reach of all bounds known, even for "
+            f"{MOST_RECORDS:,} records, with {said}. Allow more error."
+        )
     return (
         f"{wanted.n} records are too few for an error of {alpha:g} above the best of the class with {said}, by any "
-        f"bound known; {_needed(reached, wanted.n)} would do. Give more, allow more error, ask fewer questions, or "
+        f"bound known; about {enough:,} records would do. Give more, allow more error, ask fewer questions, or "
         "take a larger epsilon."
     )
 
 
-def _needed(reached: Callable[[int], bool], n: int) -> str:
-    low, high = n, 2 * n
-    while high < MOST_RECORDS and not reached(high):
-        low, high = high, 4 * high
-    if high >= MOST_RECORDS:
-        return f"more than {MOST_RECORDS:,} records"
+def _enough(reached: Callable[[int], bool], n: int) -> int | None:
+    """Return how many records do, up to a twentieth, by halving the range of their logarithm; None if none do."""
+    low, high = n, MOST_RECORDS
+    if not reached(high):
+        return None
     while high - low > max(1, low // 20):
-        middle = (low + high) // 2
+        middle = min(max(math.isqrt(low * high), low + 1), high - 1)
         low, high = (low, middle) if reached(middle) else (middle, high)
-    return f"about {high:,} records"
+    return high

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapl.errors import InvalidParameter
 from mapl.noise import Coins
 from mapl.planning.plan import Plan, Stage
 from mapl.prediction.candidates import Cover
@@ -23,6 +24,7 @@ from mapl.release.ledger import begin
 from mapl.types import Budget, State, finite_positive
 
 NAME, STAGE = "semi-private", "hypothesis"
+MOST_EPSILON = 1000.0
 
 
 def plan_of_release(
@@ -30,6 +32,10 @@ def plan_of_release(
 ) -> Plan:
     """Fix the one draw: from how many public points, at which epsilon; refuse points too many to list patterns."""
     finite_positive(epsilon=budget.epsilon)
+    if budget.epsilon > MOST_EPSILON:
+        raise InvalidParameter(
+            f"epsilon is {budget.epsilon:g}; it must be at most {MOST_EPSILON:g}, and near 1 to promise anything."
+        )
     Cover(hypotheses).refuse_beyond(n_public)
     records, unit = RECORDS[adjacency].split("; unit: ")
     stage = Stage(STAGE, NAME, {"hypotheses": hypotheses.name, "entries": n_public}, budget)

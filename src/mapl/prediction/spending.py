@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -15,6 +16,7 @@ from mapl.mechanisms.mechanism import Parameters, PricedByLoss
 from mapl.noise import Coins
 from mapl.planning.plan import Plan, Stage
 from mapl.prediction.bounded_range import loss_of_answer
+from mapl.prediction.offers import NEEDS_NO_NUMBER as QUICK
 from mapl.prediction.offers import Offer, Wanted
 from mapl.prediction.predictor import RECORDS, Predictor
 from mapl.release import Answers, Entry, Ledger, Limit
@@ -23,8 +25,11 @@ from mapl.release.ledger import NeverCopied, begin
 from mapl.types import Labels, Outcome, State
 
 STAGE = "answers"
-AT_ONCE = 256
-"""Answers that are recorded in one step; a run that is killed has lost the time for no more of them."""
+AT_ONCE, SLOW_AT_ONCE = 256, 8
+"""Answers that are recorded in one step; a run that is killed has lost the time for no more of them.
+
+How many goes by the method, never by the clock: the ledger is public, and running times are private.
+"""
 TWO = 2
 
 
@@ -116,8 +121,13 @@ class AnswerBook(NeverCopied):
             )
         self._said |= dict(zip(keys, published, strict=False))
 
-    def ask(self, rows: NDArray[Any]) -> Labels:
+    def ask(self, rows: NDArray[Any], *, on_answer: Callable[[int], None] | None = None) -> Labels:
         """Return 0 or 1 for every row. A new question spends one answer; all or none of the new ones are taken.
+
+        Parameters
+        ----------
+        on_answer
+            Called after each new answer with their number so far, which says nothing of the answers.
 
         Raises
         ------
@@ -129,9 +139,14 @@ class AnswerBook(NeverCopied):
             first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
             new = sorted(i for key, i in first.items() if key not in self._said)
             self._refuse_beyond(len(new))
-            for start in range(0, len(new), AT_ONCE):
-                some = new[start : start + AT_ONCE]
-                labels = np.array([self._predictor.answer(rows[i], self._coins) for i in some], dtype=np.int32)
+            at_once = AT_ONCE if self._answering.name == QUICK else SLOW_AT_ONCE
+            for start in range(0, len(new), at_once):
+                some = new[start : start + at_once]
+                labels = np.empty(len(some), dtype=np.int32)
+                for place, i in enumerate(some):
+                    labels[place] = self._predictor.answer(rows[i], self._coins)
+                    if on_answer is not None:
+                        on_answer(start + place + 1)
                 outcome = Outcome(labels, self.state.after(len(some), 0, halted=False))
                 self._ledger.append(
                     Entry(ANSWERS, STAGE, answered=len(some)), answers=Answers.of(outcome, len(some), TWO)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapl.errors import InvalidData
+from mapl.report.calibration import Calibration
 
 Z95 = 1.959963984540054
 
@@ -51,6 +52,8 @@ class Evaluation:
     label_accuracy: float | None = None
     reference: float | None = None
     reference_name: str = "the same learner on all rows together"
+    calibration: Calibration | None = None
+    """How good the student's probabilities are, where it learned from probabilities."""
 
     @classmethod
     def of(

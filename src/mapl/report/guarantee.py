@@ -17,6 +17,25 @@ KINDS = ("add-remove", "replace-one", "labels", "teacher")
 
 
 @dataclass(frozen=True, slots=True)
+class InAll:
+    """What a run promises together with the earlier runs that it went on from, of the same adjacency and unit."""
+
+    epsilon: float
+    delta: float
+    runs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, statement: Mapping[str, Any]) -> Self | None:
+        """Read it off a statement, None where the run stands alone."""
+        said = statement.get("together")
+        if not isinstance(said, Mapping):
+            return None
+        earlier = [one for one in said.get("earlier_runs") or () if isinstance(one, Mapping)]
+        names = tuple(str(one.get("run")) for one in earlier)
+        return cls(number(said, "epsilon"), number(said, "delta"), names)
+
+
+@dataclass(frozen=True, slots=True)
 class Guarantee:
     """How much was promised, planned and used, for which unit and which neighbouring data sets.
 
@@ -35,6 +54,7 @@ class Guarantee:
     words: str
     noise: str
     risk: Risk | None
+    in_all: InAll | None = None
 
     @classmethod
     def of(cls, statement: Mapping[str, Any], plan: Mapping[str, Any] | None) -> Self:
@@ -54,6 +74,7 @@ class Guarantee:
             words=str(statement.get("in_plain_words") or ""),
             noise=str(statement.get("noise") or "not stated"),
             risk=Risk.of(Budget(epsilon, delta)) if holds else None,
+            in_all=InAll.of(statement) if holds else None,
         )
 
     @property
@@ -87,6 +108,7 @@ def _kind(statement: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
         "teacher's votes change": "teacher",
         "added to the private table": "add-remove",
         "are replaced by": "replace-one",
+        "is replaced by": "replace-one",
         "not hidden": "labels",
     }
     return next((kind for phrase, kind in said.items() if phrase in words), "other")

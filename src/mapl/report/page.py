@@ -11,6 +11,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from mapl.errors import InvalidParameter
 from mapl.release.write_once import write_once
 from mapl.report import figures, map_plot, plots, spread_plot
+from mapl.report.calibration_plot import calibration_plot
 from mapl.report.coverage import Tally
 from mapl.report.report import Report
 
@@ -36,16 +37,21 @@ def write_report(path: Path, report: Report) -> None:
         raise InvalidParameter(f"{path} cannot be written ({failure.strerror}); choose another file.") from None
 
 
-@cache
 def _template() -> Template:
-    environment = Environment(
+    return environment().get_template("page.html")
+
+
+@cache
+def environment() -> Environment:
+    """Return what pages about runs are made with: filters for figures, functions for pictures."""
+    made = Environment(
         loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text("utf-8")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "at_most": figures.at_most,
         "count": figures.count,
         "one_in": figures.one_in,
@@ -55,10 +61,11 @@ def _template() -> Template:
         "share_at_most": figures.share_at_most,
         "tiny": figures.tiny,
     }
-    environment.globals |= {
+    made.globals |= {
         "attack_curve": plots.attack_curve,
         "bar": plots.bar,
         "budget_gauge": plots.budget_gauge,
+        "calibration_plot": calibration_plot,
         "legend_of": map_plot.legend_of,
         "map_of_cells": map_plot.map_of_cells,
         "mark_key": map_plot.mark_key,
@@ -67,7 +74,7 @@ def _template() -> Template:
         "spread_of_totals": spread_plot.spread_of_totals,
         "stacked_bar": plots.stacked_bar,
     }
-    return environment.get_template("page.html")
+    return made
 
 
 def _parts(tally: Tally) -> list[plots.Part]:

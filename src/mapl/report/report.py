@@ -12,9 +12,11 @@ import pyarrow as pa
 from mapl.data.classes import Classes
 from mapl.errors import InvalidData
 from mapl.mechanisms import REGISTRY
+from mapl.mechanisms.noisy_mean import NoisyMean
 from mapl.planning.plan import EVERYBODY
 from mapl.release.cell_counts import CellCounts
 from mapl.release.selected_statement import published_stages
+from mapl.release.soft_labels import MEANS, MEDIANS
 from mapl.report.assumptions import Assumptions
 from mapl.report.cell_map import CellMap, refuse_other_counts
 from mapl.report.counting import SUMMARY, Counting
@@ -24,6 +26,8 @@ from mapl.report.guarantee import Guarantee, number
 from mapl.report.trail import Trail
 
 Record = Mapping[str, Any]
+
+NOISY_MEAN = "sums of the teachers' scores with Gaussian noise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,11 @@ class Method:
     why: str
     counting: Counting | None
     selected: str | None = None
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether scores of teachers were released, and not votes."""
+        return any(stage.name in (MEDIANS, MEANS) for stage in self.stages)
 
     @property
     def can_be_audited(self) -> bool:
@@ -157,7 +166,7 @@ def _method(statement: Record, plan: Record | None, classes: Classes, settings: 
     learner, student = settings.pop("learner", None), settings.pop("student", None)
     return Method(
         mechanism=name,
-        summary=known.summary if known else SUMMARY if name == CellCounts.name else "",
+        summary=known.summary if known else {CellCounts.name: SUMMARY, NoisyMean.name: NOISY_MEAN}.get(name, ""),
         parameters=_sorted_items(statement.get("parameters")),
         settings=tuple((key, value) for key, value in settings.items() if value is not None),
         teachers=int(number(statement, "teachers")),

@@ -24,8 +24,11 @@ from mapl.noise import ONE, Coins
 from mapl.prediction.hypotheses.protocol import Counts, Selection
 
 WORD = 64
+GLANCE = 24
+"""Bits of the first word that are looked at alone: few masses matter then, and they nearly always decide."""
 GUARD = 64
-"""Balls are computed with this many bits more than have been read of the uniform real."""
+GLANCE_GUARD = 24
+"""Balls are computed with this many bits more than are looked at of the uniform real."""
 LAW_BITS = 192
 LONGEST = 1 << 20
 
@@ -58,18 +61,25 @@ def pick(ends: Callable[[int], Sequence[Ball]], coins: Coins) -> int:
 
     ``ends(bits)`` encloses the cumulative masses, with radii that shrink to nothing as bits grow.
     """
-    uniform = n_bits = 0
-    while True:
-        uniform = (uniform << WORD) | int(coins.words(1)[0])
-        n_bits += WORD
-        balls = ends(n_bits + GUARD)
-        with ctx.workprec(n_bits + GUARD):
-            cell = balls[-1] / (1 << n_bits)
-            low, high = cell * uniform, cell * (uniform + 1)
-            # A comparison of balls is true only where it is certain.
-            place = bisect_left(balls, True, key=lambda end: not (end <= low))
-            if place < len(balls) and high <= balls[place] and (place == 0 or balls[place - 1] <= low):
-                return place
+    uniform, n_bits = int(coins.words(1)[0]), WORD
+    place = _place(ends, uniform >> (WORD - GLANCE), GLANCE, GLANCE + GLANCE_GUARD)
+    while place is None:
+        place = _place(ends, uniform, n_bits, n_bits + GUARD)
+        if place is None:
+            uniform, n_bits = (uniform << WORD) | int(coins.words(1)[0]), n_bits + WORD
+    return place
+
+
+def _place(ends: Callable[[int], Sequence[Ball]], uniform: int, n_bits: int, precision: int) -> int | None:
+    """Return where every real that begins with these bits lies, or None if that is not certain."""
+    balls = ends(precision)
+    with ctx.workprec(precision):
+        cell = balls[-1] / (1 << n_bits)
+        low, high = cell * uniform, cell * (uniform + 1)
+        # A comparison of balls is true only where it is certain.
+        place = bisect_left(balls, True, key=lambda end: not (end <= low))
+        sure = place < len(balls) and high <= balls[place] and (place == 0 or balls[place - 1] <= low)
+        return place if sure else None
 
 
 def pick_by_gap(gaps: Counts, rate: float, coins: Coins) -> int:

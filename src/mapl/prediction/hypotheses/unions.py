@@ -16,6 +16,8 @@ from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_point
 from mapl.prediction.hypotheses.switches import SwitchErrors, Switches, every_switch, n_labelings
 from mapl.types import Labels
 
+MOST_INTERVALS = 100
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IntervalUnion(BuiltIn, Silent):
@@ -42,8 +44,11 @@ class Unions(BuiltIn):
     name: ClassVar[str] = "unions"
 
     def __post_init__(self) -> None:
-        if self.n_intervals < 1:
-            raise InvalidParameter(f"n_intervals is {self.n_intervals}; a union needs at least one interval.")
+        if not 1 <= self.n_intervals <= MOST_INTERVALS:
+            raise InvalidParameter(
+                f"A union of {self.n_intervals:.6g} intervals is asked for; it must have at least 1 and at most "
+                f"{MOST_INTERVALS}, since it takes points times intervals steps."
+            )
 
     @property
     def vc(self) -> int:
