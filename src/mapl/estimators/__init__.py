@@ -6,9 +6,19 @@ cross-validation and grid search with one fail loudly instead of spending it aga
 """
 
 from mapl.estimators.classifier import PrivateClassifier
+from mapl.estimators.multi_label import MultiLabelPrivateClassifier
 from mapl.estimators.oracle import PrivateOracle
 from mapl.estimators.predictor import PrivatePredictor
 from mapl.estimators.semi_private import SemiPrivateClassifier
+from mapl.estimators.soft import PrivateSoftClassifier
 from mapl.estimators.stable import StableClassifier
 
-__all__ = ["PrivateClassifier", "PrivateOracle", "PrivatePredictor", "SemiPrivateClassifier", "StableClassifier"]
+__all__ = [
+    "MultiLabelPrivateClassifier",
+    "PrivateClassifier",
+    "PrivateOracle",
+    "PrivatePredictor",
+    "PrivateSoftClassifier",
+    "SemiPrivateClassifier",
+    "StableClassifier",
+]

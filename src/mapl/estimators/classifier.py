@@ -16,21 +16,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from mapl.data.rows import Rows, n_rows, take
 from mapl.data.shards import ShardKey
-from mapl.errors import InvalidParameter
 from mapl.estimators.face import Given, PrivateEstimator, sized
 from mapl.estimators.given import names_of
+from mapl.estimators.selecting import selection_of
 from mapl.estimators.wording import in_python_words
+from mapl.pipeline.by_active import ask, public_pool
 from mapl.pipeline.cells import count
 from mapl.pipeline.cells import train as train_on_cells
 from mapl.pipeline.inputs import split_label_private
 from mapl.pipeline.job import Learners
-from mapl.pipeline.label import Effort, Labelled, Workplace, label, shards
+from mapl.pipeline.label import Effort, Labelled, Workplace, label, shards, voted
 from mapl.pipeline.learn import facts_of
 from mapl.pipeline.one_each import one_each
 from mapl.pipeline.planned_cells import planned_cells
+from mapl.pipeline.planned_questions import planned_questions
 from mapl.pipeline.request import Request
 from mapl.planning.method_rule import method_for
 from mapl.planning.plan import Plan
+from mapl.students.active import Active
 from mapl.students.strategies import strategy_of
 from mapl.students.student import Student, train_student
 from mapl.types import Labels
@@ -66,8 +69,9 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     classes
         The declared classes; "labels" declares that which classes occur in y is public.
     method
-        "teachers"; "cells", which counts private rows in cells around public ones; or "auto": by public facts, and
-        whatever only one of the two has, such as a learner, decides.
+        "teachers"; "cells", which counts private rows in cells around public ones; "auto": by public facts, and
+        whatever only one of the two has, such as a learner, decides; or a short list of which one is chosen
+        privately, such as "select:teachers/ridge,teachers/hgb,cells" (as in ``mapl learn``).
     n_teachers, n_rows
         K, or "auto": by a public rule from `n_rows`, about how many units there are as far as the public knows.
     n_cells, partition, rounds, per_unit
@@ -82,7 +86,9 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         The share of epsilon for an estimate of the teachers' error rate, by which the mechanism is then chosen.
     student, strategy
         Who learns from the released labels, a preset or an estimator (None: what suits them best), and how: "auto",
-        "plain", "imputed", "self-training", "voting" or "cleaned". Cells have one way, "auto".
+        "plain", "imputed", "self-training", "voting" or "cleaned"; or "active", which asks about `n_queries` of the
+        public rows (a quarter, if None) that it chooses itself, with settings: ``Active("committee", "hybrid")`` of
+        `mapl.students.active`. Cells have one way, "auto".
     time_limit, n_jobs
         Seconds that a teacher may compute, None for any number; how many train at once, -1 for one per processor.
     ledger
@@ -214,7 +220,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         request = self._request(given)
         way, why = self._way(request, given)
         self._rehearse_student(given)
-        made = self._counted(given, request, key, why) if way == "cells" else self._labelled(given, request, key)
+        made = self._made(given, request, key, way, why)
         # What was paid for is kept even if no student can learn from it.
         self.classes_, self.plan_, self.statement_ = given.classes, made.plan, made.labelled.statement
         self.released_, self.error_rate_ = made.labelled.labels, made.labelled.error_rate
@@ -247,16 +253,49 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     def _way(self, request: Request, given: Given) -> tuple[str, str]:
         """Return the method and why, by the rule of ``mapl learn``: from settings and public facts alone."""
-        if request.candidates:
-            raise InvalidParameter(
-                f'method is {self.method!r}; choose "auto", "teachers" or "cells". Trying several and choosing one '
-                "of them privately takes files: `mapl learn`."
-            )
         named = Learners(self.learner, self.student, self.strategy).wants_teachers
         request.refuse_mixture(request.wants_teachers or named)
         if self.method != "auto":
             return self.method, f"{self.method} as asked"
         return method_for(facts_of(request, given.schema, n_rows(given.public), named))
+
+    def _made(self, given: Given, request: Request, key: ShardKey, way: str, why: str) -> Made:
+        active = Learners(strategy=self.strategy).active
+        if active is not None:
+            return self._asked(given, request, key, active)
+        if request.candidates:
+            return self._selected(given, request, key)
+        return self._counted(given, request, key, why) if way == "cells" else self._labelled(given, request, key)
+
+    def _asked(self, given: Given, request: Request, key: ShardKey, active: Active) -> Made:
+        """Let a student ask the teachers about the public rows that it chooses."""
+        request, learner = self._teaching(given, request)
+        plan = planned_questions(request, active, n_rows(given.public))
+        if plan.warning:
+            warnings.warn(plan.warning, stacklevel=5)
+        n_classes, effort = len(given.classes), Effort(self.n_jobs, self.time_limit)
+        sharded = shards(given.table, key, plan.plan.n_teachers, request.adjacency)
+        place = Workplace(self._opened_ledger(plan.plan))
+        votes = voted(sharded, given.public, learner, place, n_classes, effort).tallies()
+        pool = public_pool(given.public, given.schema, given.encoder, n_classes)
+        asked = ask(votes, pool, plan, place.ledger, coins=self._coins())
+
+        def train() -> Student:
+            return replace(self._student(given, given.public, asked.codes, "auto"), strategy=active.name)
+
+        return Made(plan.plan, asked.labelled, train)
+
+    def _selected(self, given: Given, request: Request, key: ShardKey) -> Made:
+        """Try every method of a short list, and keep what units that none of them saw choose privately."""
+        coins = self._coins()
+        learners = Learners(self.learner, self.student, self.strategy, self.time_limit, self.n_jobs)
+        method = selection_of(given, request, learners, key, coins)
+        work = method.on(given.table)
+        made = work(Workplace(self._opened_ledger(method.plan)))
+        train = made.train
+        if train is None:  # no label was released; say so as a student of none does
+            train = partial(self._student, given, given.public, made.labelled.labels)
+        return Made(method.plan, made.labelled, train)
 
     def _labelled(self, given: Given, request: Request, key: ShardKey) -> Made:
         """Let teachers vote on the public rows."""
@@ -294,13 +333,13 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             made_up = np.arange(n_rows(some), dtype=np.int32) % len(given.classes)
             self._student(given, some, made_up)
 
-    def _student(self, given: Given, questions: Rows, labels: Labels) -> Student:
+    def _student(self, given: Given, questions: Rows, labels: Labels, strategy: Any = None) -> Student:
         return train_student(
             questions,
             labels,
             classes=names_of(given.classes),
             learner=self.student,
-            strategy=self.strategy,
+            strategy=self.strategy if strategy is None else strategy,
             schema=given.schema,
             encoder=given.encoder,
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from mapl.errors import GuaranteeBroken, InvalidParameter, MaplError
 from mapl.mechanisms import AnyMechanism, Task, entry, make
 from mapl.noise import Coins
 from mapl.release.chain import ANSWERS, HALTED, START, Answers, Entry
-from mapl.release.ledger import Ledger, MemoryLedger, Progress, begin
+from mapl.release.ledger import Ledger, Progress, begin
 from mapl.release.limits import Limit, Limits
+from mapl.release.memory_ledger import MemoryLedger
 from mapl.release.promise import TEACHER_PROMISE, Promise
-from mapl.types import ABSTAIN, Budget, Flags, Labels, Outcome, State, Tallies, positive_integer
+from mapl.types import ABSTAIN, Budget, Flags, Labels, Outcome, State, positive_integer
 
 BLOCK_ROWS = 1 << 14
 """Questions per block: few enough to stay in the processor's cache."""
@@ -30,6 +32,25 @@ ENOUGH_TEACHERS = 4_000
 EPSILONS = (1e-3, 1e3)
 LEAST_DELTA = 1e-15
 """Probabilities are whole numerators over 2**62, and a budget far smaller than those could not be kept exactly."""
+
+
+class Questions(Protocol):
+    """A block of questions that some mechanism decides: votes, or values with their distances to instability."""
+
+    @property
+    def n_classes(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+
+class ManyQuestions(Questions, Protocol):
+    """Questions that are taken block by block."""
+
+    @property
+    def n_teachers(self) -> int: ...
+
+    def part(self, start: int, stop: int) -> Questions:
+        """Return the questions from `start` to before `stop`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +85,7 @@ class Released:
 
 
 def aggregate(
-    tallies: Tallies,
+    tallies: ManyQuestions,
     mechanism: AnyMechanism,
     coins: Coins,
     *,
@@ -94,9 +115,10 @@ def aggregate(
     record = _in_memory(stage, Limit.of(mechanism.parameters, len(tallies))) if ledger is None else ledger
     started = _begin(record, mechanism, coins, stage, tallies.n_teachers, tallies.n_classes, len(tallies))
     state, taken = started.state, len(started.labels)
-    for block in Tallies(tallies.counts[taken:]).blocks(block_rows):
+    for start in range(taken, len(tallies), block_rows):
         if state.halted:
             break
+        block = tallies.part(start, start + block_rows)
         outcome = step(record, mechanism, state, block, coins, stage=stage)
         state, taken = outcome.state, taken + len(outcome.labels)
         if on_progress is not None:
@@ -116,9 +138,23 @@ def begin_stage(
 
 
 def step(
-    ledger: Ledger, mechanism: AnyMechanism, state: State, block: Tallies, coins: Coins, *, stage: str = "labels"
+    ledger: Ledger,
+    mechanism: AnyMechanism,
+    state: State,
+    block: Questions,
+    coins: Coins,
+    *,
+    stage: str = "labels",
+    payload: Mapping[str, Any] | Callable[[Outcome], Mapping[str, Any]] | None = None,
 ) -> Outcome:
-    """Decide one block and record it; its labels are public on return, its state is for the next step only."""
+    """Decide one block and record it; its labels are public on return, its state is for the next step only.
+
+    Parameters
+    ----------
+    payload
+        What else is recorded with the block, such as which questions it holds. It must be public before the block
+        is, or be made of the block's outcome, which is about to be.
+    """
     _priced_for(mechanism, block.n_classes)
     outcome = mechanism.release(state, block, coins)
     ended = outcome.state.halted or len(outcome.labels) < len(block)
@@ -128,6 +164,7 @@ def step(
             stage,
             answered=outcome.state.answered - state.answered,
             abstained=outcome.state.abstained - state.abstained,
+            payload=(payload(outcome) if callable(payload) else payload) or {},
         ),
         secret=outcome.state.secret,
         answers=Answers.of(outcome, len(block), block.n_classes),

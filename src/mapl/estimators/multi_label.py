@@ -1,0 +1,180 @@
+"""The classifier for several labels at once: one set of teachers, one budget, one student per label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from mapl.data.rows import n_rows
+from mapl.errors import InvalidData
+from mapl.estimators.face import Given, PrivateEstimator
+from mapl.estimators.given import codes, names_of
+from mapl.estimators.wording import in_python_words
+from mapl.pipeline.inputs import split_label_private
+from mapl.pipeline.label import Effort, Workplace
+from mapl.pipeline.multi_label import label_all, planned_labels, shards_of_labels
+from mapl.students.student import Student, train_student
+
+
+class MultiLabelPrivateClassifier(PrivateEstimator):
+    """Learn several labels of the same rows from private ones, so that all of it may be published.
+
+    Every teacher is trained once, on its shard and all its labels. The votes on each label are released in a stage
+    of their own; the stages share the budget and are priced together, which leaves each of q labels nearly
+    epsilon / sqrt(q) instead of epsilon / q.
+
+    Parameters
+    ----------
+    classes
+        The declared classes, which all labels have in common.
+    labels
+        The names of the labels; None for those of y's columns, or label 0, label 1, ...
+    weights
+        How much of the budget each label gets, relative to the others; alike if None. Public.
+    learner, epsilon, delta, n_teachers, n_rows, adjacency, mechanism, settings, may_abstain, agreement, n_queries
+        As in `PrivateClassifier`; all labels have the same mechanism.
+    student, strategy, time_limit, n_jobs, ledger, seed
+        As in `PrivateClassifier`; every label has a student of its own.
+
+    Attributes
+    ----------
+    classes_, labels_
+        The declared classes in ascending order, and the names of the labels.
+    statement_, plan_
+        What may be printed about the fit, all labels together; the plan, with a stage for every label.
+    released_
+        For every question and label the place of its released class in `classes_`, -1 for none.
+    students_
+        The published models, one for every label.
+
+    Notes
+    -----
+    *Guarantee.* (epsilon, delta)-differential privacy of all labels together, for the adjacency and unit in
+    ``statement_``. Proof: docs/proofs/multi-label.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mapl import MultiLabelPrivateClassifier
+    >>> world = np.random.default_rng(0)
+    >>> X, public = world.normal(size=(6000, 3)), world.normal(size=(200, 3))
+    >>> clf = MultiLabelPrivateClassifier(epsilon=4.0, n_teachers=100, mechanism="link", n_jobs=1)
+    >>> clf = clf.set_params(student="logistic").fit(X, (X > 0).astype(int), public=public)
+    >>> bool((clf.predict(public) == (public > 0)).mean() > 0.8)
+    True
+    >>> clf.statement_.guaranteed_epsilon <= 4.0
+    True
+    """
+
+    def __init__(
+        self,
+        learner: Any = "ridge",
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        classes: Any = (0, 1),
+        labels: Sequence[str] | None = None,
+        weights: Sequence[float] | None = None,
+        n_teachers: int | str = "auto",
+        n_rows: int | None = None,
+        adjacency: str = "add-remove",
+        mechanism: str = "auto",
+        settings: dict[str, Any] | None = None,
+        may_abstain: bool = False,
+        agreement: Any = None,
+        n_queries: int | None = None,
+        student: Any = None,
+        strategy: Any = "auto",
+        time_limit: float | None = None,
+        n_jobs: int = -1,
+        ledger: Any = None,
+        seed: int | None = None,
+    ) -> None:
+        self.learner = learner
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.labels = labels
+        self.weights = weights
+        self.n_teachers = n_teachers
+        self.n_rows = n_rows
+        self.adjacency = adjacency
+        self.mechanism = mechanism
+        self.settings = settings
+        self.may_abstain = may_abstain
+        self.agreement = agreement
+        self.n_queries = n_queries
+        self.student = student
+        self.strategy = strategy
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.ledger = ledger
+        self.seed = seed
+
+    @in_python_words()
+    def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
+        """Train teachers on private rows, release labels for public ones, train a student for each label.
+
+        Parameters
+        ----------
+        X, public, groups
+            As in `PrivateClassifier.fit`.
+        y
+            One row per row of X, one column per label.
+        """
+        matrix, names = _columns(y, self.labels)
+        given = self._given(X, matrix[:, 0], public, groups)
+        numbers = np.stack([codes(matrix[:, j], given.classes) for j in range(matrix.shape[1])], axis=1)
+        given = replace(given, table=replace(given.table, labels=numbers))
+        key = self._key()
+        if public is None:
+            teaching, questions = split_label_private(given.table, key)
+            given = replace(given, table=teaching, public=questions)
+        request, learner = self._teaching(given, self._request(given))
+        plan = planned_labels(request, names, n_rows(given.public), weights=self.weights)
+        sharded = shards_of_labels(given.table, key, plan.plan.n_teachers, request.adjacency)
+        place, effort = Workplace(self._opened_ledger(plan.plan)), Effort(self.n_jobs, self.time_limit)
+        labelled = label_all(sharded, given.public, plan, learner, place, coins=self._coins(), effort=effort)
+        # What was paid for is kept even if some student cannot learn from it.
+        self.classes_, self.labels_, self.plan_ = given.classes, names, plan.plan
+        self.statement_, self.released_ = labelled.statement, labelled.labels
+        self.students_ = tuple(self._student(given, labelled.labels[:, j]) for j in range(len(names)))
+        return self
+
+    @in_python_words()
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted class of every row and label. Free: it follows from what was released."""
+        check_is_fitted(self, "students_")
+        rows = self._rows(X, reset=False)
+        return np.stack([self.classes_[one.predict_codes(rows)] for one in self.students_], axis=1)
+
+    def _student(self, given: Given, labels: NDArray[np.int32]) -> Student:
+        return train_student(
+            given.public,
+            np.ascontiguousarray(labels),
+            classes=names_of(given.classes),
+            learner=self.student,
+            strategy=self.strategy,
+            schema=given.schema,
+            encoder=given.encoder,
+        )
+
+
+def _columns(y: Any, names: Sequence[str] | None) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Return labels as a matrix, and what its columns are called."""
+    found = getattr(y, "columns", None) if names is None else names
+    try:
+        cells = np.asarray(y)
+    except ValueError:  # lists of different lengths
+        cells = np.empty(0)
+    if cells.ndim != 2 or not cells.shape[1]:
+        raise InvalidData("y is no table of labels; give one row per row of X and one column per label.")
+    listed = [f"label {j}" for j in range(cells.shape[1])] if found is None else [str(name) for name in found]
+    if len(listed) != cells.shape[1]:
+        raise InvalidData(f"y has {cells.shape[1]} columns and {len(listed)} labels are named; name every column.")
+    return cells, tuple(listed)
