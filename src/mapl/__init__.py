@@ -14,17 +14,21 @@ _HOMES = {
     "ABSTAIN": "mapl.types",
     "Agreement": "mapl.planning",
     "Budget": "mapl.types",
+    "Client": "mapl.service.client",
     "Loss": "mapl.accounting",
     "MaplError": "mapl.errors",
+    "MultiLabelPrivateClassifier": "mapl.estimators",
     "PrivateClassifier": "mapl.estimators",
     "PrivateOracle": "mapl.estimators",
     "PrivatePredictor": "mapl.estimators",
+    "PrivateSoftClassifier": "mapl.estimators",
     "Released": "mapl.release",
     "SeededCoins": "mapl.noise",
     "SemiPrivateClassifier": "mapl.estimators",
     "SqliteLedger": "mapl.release.sqlite_ledger",
     "StableAnswers": "mapl.types",
     "StableClassifier": "mapl.estimators",
+    "StableOracle": "mapl.release",
     "Statement": "mapl.release",
     "SystemCoins": "mapl.noise",
     "Tallies": "mapl.types",
@@ -41,9 +45,11 @@ __all__ = [*sorted(_HOMES), "__version__"]
 if TYPE_CHECKING:
     from mapl.accounting import Loss as Loss
     from mapl.errors import MaplError as MaplError
+    from mapl.estimators import MultiLabelPrivateClassifier as MultiLabelPrivateClassifier
     from mapl.estimators import PrivateClassifier as PrivateClassifier
     from mapl.estimators import PrivateOracle as PrivateOracle
     from mapl.estimators import PrivatePredictor as PrivatePredictor
+    from mapl.estimators import PrivateSoftClassifier as PrivateSoftClassifier
     from mapl.estimators import SemiPrivateClassifier as SemiPrivateClassifier
     from mapl.estimators import StableClassifier as StableClassifier
     from mapl.mechanisms import Task as Task
@@ -53,6 +59,7 @@ if TYPE_CHECKING:
     from mapl.planning import Agreement as Agreement
     from mapl.planning import choose as choose
     from mapl.release import Released as Released
+    from mapl.release import StableOracle as StableOracle
     from mapl.release import Statement as Statement
     from mapl.release import admit as admit
     from mapl.release import aggregate as aggregate

@@ -32,6 +32,10 @@ class EntropyFailure(GuaranteeBroken):
     """The operating system's random generator failed; no noise, hence no release."""
 
 
+class ServiceError(MaplError):
+    """A server refused a call or could not be reached."""
+
+
 class LedgerError(MaplError):
     """The record of what was spent cannot be written or read; without it nothing is released."""
 

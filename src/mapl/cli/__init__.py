@@ -11,14 +11,18 @@ from mapl.cli import (
     audit,
     bounds,
     demo,
+    keys,
     learn,
     learners,
+    ledger,
     margin,
     mechanisms,
     plan,
     predict,
     report,
     schema,
+    serve,
+    teach,
 )
 from mapl.cli.console import Verbs
 
@@ -49,14 +53,18 @@ app.command()(answer.answer)
 app.command()(audit.audit)
 app.add_typer(bounds.app, name="bounds")
 app.command()(demo.demo)
+app.add_typer(keys.app, name="keys")
 app.command()(learn.learn)
 app.command()(learners.learners)
+app.add_typer(ledger.app, name="ledger")
 app.command()(margin.margin)
 app.command()(mechanisms.mechanisms)
 app.command()(plan.plan)
 app.command()(predict.predict)
 app.command()(report.report)
 app.command()(schema.schema)
+app.command()(serve.serve)
+app.command()(teach.teach)
 
 
 def main() -> None:

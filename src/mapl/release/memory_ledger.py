@@ -107,6 +107,10 @@ class MemoryLedger(NeverCopied):
     def recall(self, inquiries: Sequence[Inquiry]) -> list[Reply | Refused | None]:
         return recalled(inquiries, self._inquiries, self._outcomes)
 
+    def seen(self, inquiries: Sequence[Inquiry]) -> tuple[list[Reply | Refused | None], set[bytes]]:
+        asked = {question for inquiry in inquiries for question in inquiry.questions}
+        return self.recall(inquiries), asked & self._outcomes.keys()
+
     def known(self, questions: Collection[bytes]) -> dict[bytes, int]:
         return {one: self._outcomes[one] for one in questions if self._outcomes.get(one, NOT_ASKED) != NOT_ASKED}
 

@@ -79,6 +79,9 @@ class OnlineLedger(Ledger, Protocol):
     def recall(self, inquiries: Sequence[Inquiry]) -> list[Reply | Refused | None]:
         """Return the stored replies without writing anything; None where an exchange is needed."""
 
+    def seen(self, inquiries: Sequence[Inquiry]) -> tuple[list[Reply | Refused | None], set[bytes]]:
+        """Return what `recall` does, and those questions that need no vote, in a single look."""
+
     def known(self, questions: Collection[bytes]) -> dict[bytes, int]:
         """Return the published outcomes of those questions that have one."""
 

@@ -12,6 +12,7 @@ from psycopg import errors, sql
 
 from mapl.errors import InvalidParameter, LedgerError, MaplError
 from mapl.release.postgres_schema import CREATE
+from mapl.release.sql_chain import Lookup
 from mapl.release.sql_ledger import SqlLedger
 
 T = TypeVar("T")
@@ -23,11 +24,10 @@ PATIENCE = 10_000
 
 LONGEST_NAME = 63
 READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-WRITING = (
-    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT place, locked FROM home FOR UPDATE; "
-    "SELECT max(hash) FROM entries WHERE number = (SELECT max(number) FROM entries)"
-)
+WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+LOCK = "SELECT place, locked FROM home FOR UPDATE"
 """The lock is the one row of `home`; a later command of the same transaction sees the newest there is."""
+HEAD = "SELECT max(hash) FROM entries WHERE number = (SELECT max(number) FROM entries)"
 
 
 class Seen(NamedTuple):
@@ -73,6 +73,7 @@ class PostgresLedger(SqlLedger):
         self._connection = self._connect()
         self._at = ""
         self._seen: Seen | None = None
+        self._ended = False
         try:
             self._prepare(create=create)
         except psycopg.Error as failure:
@@ -166,15 +167,25 @@ class PostgresLedger(SqlLedger):
     def _among(self, question: str, keys: Collection[Any]) -> list[Any]:
         return self._execute(question.format(among="= ANY(?)"), (list(keys),)) if keys else []
 
-    def _lookups(self, *questions: tuple[str, Collection[Any]]) -> list[list[Any]]:
+    def _lookups(self, *questions: Lookup) -> list[list[Any]]:
         with self._connection.pipeline():
-            asked = [
-                self._connection.execute(_in_percent(question.format(among="= ANY(?)")), (list(keys),), binary=True)
-                for question, keys in questions
-                if keys
-            ]
-        found = iter([cursor.fetchall() for cursor in asked])
-        return [next(found) if keys else [] for _, keys in questions]
+            asked = self._send(questions)
+        return _fetched(asked)
+
+    @contextmanager
+    def _locked_lookups(self, *questions: Lookup) -> Iterator[list[list[Any]]]:
+        """Ask for the lock and for everything that is to be looked up under it in one go."""
+        with self._transaction(writing=True, along=questions) as found:
+            yield found
+
+    def _send(self, questions: Sequence[Lookup]) -> list[psycopg.Cursor[Any] | None]:
+        """Send questions without waiting for what comes back."""
+        return [
+            self._connection.execute(_in_percent(question.format(among="= ANY(?)")), (list(keys),), binary=True)
+            if keys
+            else None
+            for question, keys in questions
+        ]
 
     def _glance(self, read: Callable[[], T]) -> T:
         self._refuse_fork()
@@ -197,20 +208,25 @@ class PostgresLedger(SqlLedger):
             self._change(command, tuple(list(column) for column in zip(*rows, strict=True)))
 
     @contextmanager
-    def _together(self) -> Iterator[None]:
-        """Send changes without waiting for each; the first that fails ends the transaction."""
+    def _last_changes(self) -> Iterator[None]:
+        """Send changes and the commit without waiting for each; after the first that fails none is carried out."""
         with self._connection.pipeline():
             yield
+            ended = self._connection.execute("COMMIT")
+        if ended.statusmessage != "COMMIT":
+            raise LedgerError(f"{self.name} did not take an entry; nothing was released. Run again.")
+        self._ended = True
 
     @contextmanager
-    def _transaction(self, *, writing: bool) -> Iterator[None]:
+    def _transaction(self, *, writing: bool, along: Sequence[Lookup] = ()) -> Iterator[list[list[Any]]]:
         """Commit everything or nothing; whatever PostgreSQL complains about becomes a LedgerError in words."""
         self._refuse_fork()
         with self._turn:
+            self._ended = False
             try:
-                self._begin(writing=writing)
-                yield
-                self._connection.execute("COMMIT")
+                yield self._begin(writing=writing, along=along)
+                if not self._ended:
+                    self._connection.execute("COMMIT")
             except BaseException as failure:
                 if not isinstance(failure, MaplError):
                     self._forget()  # it is not known whether a commit arrived; the next append must look again
@@ -221,33 +237,34 @@ class PostgresLedger(SqlLedger):
             finally:
                 self._seen = None
 
-    def _begin(self, *, writing: bool) -> None:
+    def _begin(self, *, writing: bool, along: Sequence[Lookup]) -> list[list[Any]]:
         """Begin a transaction; nothing has happened in it yet, so a connection that was lost is made anew once."""
         try:
-            self._try_to_begin(writing=writing)
+            return self._try_to_begin(writing=writing, along=along)
         except LOST:
             if not self._connection.closed:
                 raise
             self._connect_again()
-            self._try_to_begin(writing=writing)
+            return self._try_to_begin(writing=writing, along=along)
 
     def _connect_again(self) -> None:
         self._forget()
         self._connection = self._connect()
         self._at = self._whereabouts()
 
-    def _try_to_begin(self, *, writing: bool) -> None:
+    def _try_to_begin(self, *, writing: bool, along: Sequence[Lookup]) -> list[list[Any]]:
         if not writing:
             self._connection.execute(READING)
-            return
-        cursor = self._connection.execute(WRITING)
-        cursor.nextset()
-        home = cursor.fetchone()
-        cursor.nextset()
-        newest = cursor.fetchone()
-        if home is None or newest is None:
+            return []
+        with self._connection.pipeline():
+            self._connection.execute(WRITING)
+            lock, newest = self._connection.execute(LOCK), self._connection.execute(HEAD)
+            asked = self._send(along)
+        home, head = lock.fetchone(), newest.fetchone()
+        if home is None or head is None:
             raise LedgerError(f"{self.name} has lost its home entry; restore it from its newest copy.")
-        self._seen = Seen(home[0], bool(home[1]), newest[0])
+        self._seen = Seen(home[0], bool(home[1]), head[0])
+        return _fetched(asked)
 
     def _roll_back(self) -> None:
         try:
@@ -277,6 +294,10 @@ class PostgresLedger(SqlLedger):
                 "server runs and lets this user in, and run again."
             )
         return LedgerError(f"{self.name} cannot be used ({type(failure).__name__}); nothing was released.")
+
+
+def _fetched(asked: Sequence[psycopg.Cursor[Any] | None]) -> list[list[Any]]:
+    return [[] if cursor is None else cursor.fetchall() for cursor in asked]
 
 
 @cache

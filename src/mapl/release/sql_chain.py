@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from threading import RLock
@@ -23,6 +23,9 @@ IN_ORDER = attrgetter(*(field.name for field in fields(Record)))
 NEWEST = "ORDER BY number DESC LIMIT 1"
 
 T = TypeVar("T")
+
+Lookup = tuple[str, Collection[Any]]
+"""A question whose column is compared with `{among}`, and the keys to compare it with."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -64,7 +67,7 @@ class SqlChain(NeverCopied, ABC):
     # What a kind of database gives.
 
     @abstractmethod
-    def _transaction(self, *, writing: bool) -> AbstractContextManager[None]:
+    def _transaction(self, *, writing: bool) -> AbstractContextManager[Any]:
         """Commit everything or nothing; a writing transaction holds the lock from its beginning to its end."""
 
     @abstractmethod
@@ -79,9 +82,15 @@ class SqlChain(NeverCopied, ABC):
     def _among(self, question: str, keys: Collection[Any]) -> list[Any]:
         """Run a question whose column is compared with `{among}` for any number of keys."""
 
-    def _lookups(self, *questions: tuple[str, Collection[Any]]) -> list[list[Any]]:
+    def _lookups(self, *questions: Lookup) -> list[list[Any]]:
         """Run several questions for many keys each, in one go where the database gains by that."""
         return [self._among(question, keys) for question, keys in questions]
+
+    @contextmanager
+    def _locked_lookups(self, *questions: Lookup) -> Iterator[list[list[Any]]]:
+        """Hold the lock for a transaction that begins with some questions."""
+        with self._transaction(writing=True):
+            yield self._lookups(*questions)
 
     def _glance(self, read: Callable[[], T]) -> T:
         """Read what never changes once it is there, so that no snapshot is needed."""
@@ -92,8 +101,8 @@ class SqlChain(NeverCopied, ABC):
     def _insert(self, table: str, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows; the columns come with the types that PostgreSQL gives them."""
 
-    def _together(self) -> AbstractContextManager[None]:
-        """Run changes that need no answer as a batch, where the database gains by that."""
+    def _last_changes(self) -> AbstractContextManager[None]:
+        """Run the last changes of a transaction, which need no answer; a batch where the database gains by that."""
         return nullcontext()
 
     @abstractmethod

@@ -31,6 +31,15 @@ class SqlLedger(SqlChain):
 
         return self._glance(read)
 
+    def seen(self, inquiries: Sequence[Inquiry]) -> tuple[list[Reply | Refused | None], set[bytes]]:
+        def read() -> tuple[list[Reply | Refused | None], set[bytes]]:
+            found, places = self._lookups((INQUIRIES, _ids(inquiries)), (PLACES, _questions(inquiries)))
+            stored = _by_id(found)
+            outcomes = self._outcomes(_questions(stored.values())) if stored else {}
+            return recalled(inquiries, stored, outcomes), {digest for digest, _, _ in places}
+
+        return self._glance(read)
+
     def known(self, questions: Collection[bytes]) -> dict[bytes, int]:
         outcomes = self._glance(lambda: self._outcomes(set(questions)))
         return {one: code for one, code in outcomes.items() if code != NOT_ASKED}
@@ -39,17 +48,16 @@ class SqlLedger(SqlChain):
         self, stage: str, inquiries: Sequence[Inquiry], decide: Decide, *, n_classes: int
     ) -> list[Reply | Refused]:
         refuse_odd(inquiries)
-        with self._transaction(writing=True):
+        with self._locked_lookups(
+            (INQUIRIES, _ids(inquiries)),
+            (PLACES, _questions(inquiries)),
+            (ROOM, {inquiry.caller for inquiry in inquiries}),
+        ) as (found, places, room):
             self._refuse_locked()
             view = self._look(stage)
             if view is None or view.last is None:
                 raise unbegun(stage)
             left = left_of(view.first, view.last)
-            found, places, room = self._lookups(
-                (INQUIRIES, _ids(inquiries)),
-                (PLACES, _questions(inquiries)),
-                (ROOM, {inquiry.caller for inquiry in inquiries}),
-            )
             stored = _by_id(found)
             outcomes = self._outcomes_at(places)
             missing = _questions(stored.values()) - outcomes.keys()
@@ -62,7 +70,7 @@ class SqlLedger(SqlChain):
                 outcome, entry, block = decided(stage, state, group.new, decide, n_classes=n_classes)
                 secret = outcome.state.secret
                 outcomes.update(outcomes_of(group.new, outcome))
-            with self._together():
+            with self._last_changes():
                 if block is not None:
                     record = self._write(view, entry, secret, block)
                     self._store_questions(record.number, group.new)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +135,10 @@ class SqliteLedger(SqlLedger):
 
 def _connect(path: Path) -> apsw.Connection:
     try:
-        # SQLite gives its log the permissions of the file, and the ledger holds secrets.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        # SQLite gives its log the permissions of the file, and the ledger holds secrets. A file that is there is left
+        # alone: closing it here would take away the locks that other connections of this process hold on it.
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         connection = apsw.Connection(str(path))
         connection.set_busy_timeout(PATIENCE)
         for setting in SETTINGS:

@@ -16,6 +16,7 @@ from mapl.noise import Coins
 from mapl.planning.plan import EVERYBODY, ROUNDING, plain
 from mapl.release.loop import Released, distance_needed
 from mapl.release.promise import TEACHER_PROMISE, Promise
+from mapl.release.stated_together import TogetherStated
 
 __all__ = ["NOT_PRIVATE", "TEACHER_PROMISE", "Promise", "StageSpend", "Statement", "statement_of", "to_json"]
 
@@ -45,7 +46,8 @@ class Statement:
     most, fixed before the first question. Both are at ``delta``, for the named adjacency and unit, and are sums
     over all ``stages``, of which those about the dearest part count where there are parts; mechanism, parameters
     and counts are those of the stage that released the labels. ``selected`` names the method whose outcome is
-    published where several were tried.
+    published where several were tried; ``together`` says what the run promises with the earlier runs that it went
+    on from, None where there are none.
     """
 
     mechanism: str
@@ -77,6 +79,7 @@ class Statement:
     mapl_version: str
     schema: int
     selected: str | None = None
+    together: TogetherStated | None = None
 
     def to_json(self) -> str:
         """Return the statement as JSON text, without bare infinities."""

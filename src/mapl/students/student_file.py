@@ -8,7 +8,6 @@ code is stored, and nothing outside the fixed list of `allow_list` is ever built
 from __future__ import annotations
 
 import json
-import warnings
 from hashlib import sha256
 from importlib.metadata import version
 from io import BytesIO
@@ -24,17 +23,17 @@ from mapl.data.rows import Rows, checked, n_rows, take
 from mapl.data.schema import Schema
 from mapl.errors import InvalidData, InvalidParameter, MaplError
 from mapl.release.write_once import write_once
-from mapl.students.allow_list import ALLOWED, refuse_forged
+from mapl.students.allow_list import refuse_forged
+from mapl.students.model_file import PLAN, built, model_bytes
 from mapl.students.strategies import Strategy
 from mapl.students.student import Student, train_student
-from mapl.students.tree_bounds import refuse_bad_trees
 
 if TYPE_CHECKING:
     from mapl.data.encoder import Encoder
 
 FORMAT = "mapl student"
 FORMAT_VERSION = 1
-ABOUT, PLAN = "mapl.json", "schema.json"
+ABOUT = "mapl.json"
 MOST_BYTES = 4 << 30
 """What an unpacked student file may weigh; more is a zip bomb rather than a model."""
 
@@ -65,20 +64,10 @@ def save(student: Student, path: Path, *, statement: str | None = None) -> None:
 
 def dumps(student: Student, *, statement: str | None = None) -> bytes:
     """Return what `save` writes."""
-    import skops.io
-
     try:
-        content = skops.io.dumps(student.model, compression=ZIP_DEFLATED)
-    except Exception as failure:
-        raise InvalidParameter(_unstorable(student, f"skops says: {failure}")) from None
-    unknown = _unknown_types(content)
-    if unknown:
-        raise InvalidParameter(_unstorable(student, f"it holds {', '.join(unknown)}"))
-    try:
-        with ZipFile(BytesIO(content)) as archive:
-            refuse_forged(json.loads(archive.read(PLAN)), archive.read)
-    except InvalidData as failure:
-        raise InvalidParameter(_unstorable(student, f"it would not be read again ({failure})")) from None
+        content = model_bytes(student.model)
+    except InvalidParameter as why:
+        raise InvalidParameter(_unstorable(student, str(why))) from None
     digest = student.statement_sha256 if statement is None else sha256(statement.encode()).hexdigest()
     buffer = BytesIO(content)
     with ZipFile(buffer, "a", compression=ZIP_DEFLATED) as archive:
@@ -191,30 +180,8 @@ def _refuse_other_forms(about: dict[str, Any], source: str) -> None:
         )
 
 
-def _unknown_types(content: bytes) -> list[str]:
-    import skops.io
-
-    return sorted(set(skops.io.get_untrusted_types(data=content)) - set(ALLOWED))
-
-
 def _model(content: bytes, source: str) -> Any:
-    """Build the model if, and only if, every type in the file is one that skops or mapl trusts."""
-    import skops.io
-    from skops.io.exceptions import UntrustedTypesFoundException
-
-    from mapl.students.network_bounds import refuse_bad_networks
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # versions are compared in words, see _other_versions
-            model = skops.io.loads(content, trusted=list(ALLOWED))
-    except UntrustedTypesFoundException:
-        raise InvalidData(
-            f"{source} holds types that mapl does not build from files: {', '.join(_unknown_types(content))}. It "
-            "was not written by mapl, or was changed; ask its author for a student made with one of mapl's presets."
-        ) from None
-    refuse_bad_trees(model)
-    refuse_bad_networks(model)
+    model = built(content, source)
     if not hasattr(model, "predict"):
         raise InvalidData(f"{source} holds a {type(model).__name__} instead of a model; it is damaged or forged.")
     return model

@@ -56,7 +56,8 @@ def bench(
     n_questions = 0 if questions is None else n_rows(questions)
     own_process = bool(getattr(learner, "own_process", False))
     with tempfile.TemporaryDirectory(prefix="mapl-", dir=scratch, ignore_cleanup_errors=True) as folder:
-        job = Job(Path(folder).absolute(), task, n_classes, n_questions, time_limit, isolated=own_process)
+        n_answers = int(getattr(learner, "n_answers", n_classes))
+        job = Job(Path(folder).absolute(), task, n_classes, n_questions, time_limit, own_process, n_answers)
         sendable = _sendable(learner)
         prepared = None if questions is None else learner.prepare(questions)
         try:

@@ -12,9 +12,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapl.data.rows import Rows, n_rows, take
 from mapl.data.shards import Sharded
@@ -28,6 +29,33 @@ from mapl.types import Flags, Tallies
 SECONDS_BETWEEN_CHECKPOINTS = 5.0
 
 Progress = Callable[[int], None]
+
+
+class AnyBallot(Protocol):
+    """What keeps the teachers' answers: each teacher is heard once on every question."""
+
+    @property
+    def n_questions(self) -> int: ...
+
+    @property
+    def n_classes(self) -> int: ...
+
+    @property
+    def n_teachers(self) -> int: ...
+
+    @property
+    def n_voted(self) -> int: ...
+
+    def cast(self, k: int, votes: NDArray[Any] | None) -> None: ...
+
+    def note_own_errors(self, k: int, wrong: int, tested: int) -> None: ...
+
+    def missing(self) -> list[int]: ...
+
+    def save(self, path: Path) -> None: ...
+
+
+Box = TypeVar("Box", bound=AnyBallot)
 
 
 def poll(
@@ -68,8 +96,36 @@ def poll(
     scratch
         A private folder for temporary files, which may hold a shard; None for where the system has such files.
     """
-    if ballot is None:
-        ballot = Ballot(n_rows(questions), n_classes, sharded.n_teachers)
+    return gather(
+        Ballot(n_rows(questions), n_classes, sharded.n_teachers) if ballot is None else ballot,
+        learner,
+        sharded,
+        questions,
+        n_classes=n_classes,
+        n_jobs=n_jobs,
+        time_limit=time_limit,
+        on_progress=on_progress,
+        checkpoint=checkpoint,
+        held_out=held_out,
+        scratch=scratch,
+    )
+
+
+def gather(
+    ballot: Box,
+    learner: Learner,
+    sharded: Sharded,
+    questions: Rows,
+    *,
+    n_classes: int,
+    n_jobs: int = -1,
+    time_limit: float | None = None,
+    on_progress: Progress | None = None,
+    checkpoint: Path | None = None,
+    held_out: Flags | None = None,
+    scratch: Path | None = None,
+) -> Box:
+    """Poll into whatever keeps the answers: a ballot of votes, or of scores. Parameters as in `poll`."""
     if (ballot.n_questions, ballot.n_classes, ballot.n_teachers) != (
         n_rows(questions),
         n_classes,
@@ -107,11 +163,12 @@ def fit_teachers(
     n_jobs: int = -1,
     time_limit: float | None = None,
     on_progress: Progress | None = None,
+    scratch: Path | None = None,
 ) -> Teachers:
     """Train every teacher and keep the models, for questions that come later. Parameters as in `poll`."""
     models: list[bytes | None] = [None] * sharded.n_teachers
     with (
-        bench(learner, "keep", n_classes=n_classes, time_limit=time_limit) as job,
+        bench(learner, "keep", n_classes=n_classes, time_limit=time_limit, scratch=scratch) as job,
         closing(replies(job, partial(_parcel, sharded, None), range(sharded.n_teachers), n_jobs)) as came,
     ):
         for done, (k, reply) in enumerate(came, start=1):
@@ -147,7 +204,7 @@ class Teachers:
         return f"Teachers({len(self)} teachers, private)"
 
 
-def _cast(ballot: Ballot, k: int, reply: bytes | None) -> None:
+def _cast(ballot: AnyBallot, k: int, reply: bytes | None) -> None:
     """Count a reply: one vote per question and, from a teacher that was tested, its errors and of how many."""
     if reply is None:
         ballot.cast(k, None)

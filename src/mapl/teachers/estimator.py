@@ -48,8 +48,13 @@ class EstimatorLearner:
         refuse_fitted(self.estimator)
         object.__setattr__(self, "codes_only", _wants_codes(self.estimator))
 
+    @property
+    def encoder(self) -> Any | None:
+        """The stateless Encoder that rows go through first, None where the estimator takes them as they are."""
+        return _encoder_and_model(self.estimator)[0]
+
     def prepare(self, questions: Rows) -> Rows:
-        encoder, _ = _encoder_and_model(self.estimator)
+        encoder = self.encoder
         return for_learner(questions) if encoder is None else encoder.transform(questions)
 
     def train(self, rows: Rows, labels: Labels, *, n_classes: int, seed: int) -> FittedEstimator:

@@ -58,6 +58,8 @@ class Job:
     n_questions: int
     time_limit: float | None
     isolated: bool
+    n_answers: int
+    """How many different answers a teacher has: the classes, or the steps of a score."""
 
     @property
     def learner(self) -> Path:
@@ -158,8 +160,9 @@ def _complaint(job: Job) -> str:
             codes = np.frombuffer(_votes(job, predict, questions), dtype=VOTE)
     except BaseException as failure:
         return f"{type(failure).__name__}: {failure}"
-    if ((codes < 0) | (codes >= job.n_classes)).all():
-        return "none of its predictions is one of the declared classes"
+    if ((codes < 0) | (codes >= job.n_answers)).all():
+        asked = "one of the declared classes" if job.n_answers == job.n_classes else "a probability"
+        return f"none of its predictions is {asked}"
     return ""
 
 
@@ -183,7 +186,7 @@ def _questions(job: Job) -> Any:
 
 def _votes(job: Job, predict: Callable[[Any], Any], questions: Any) -> bytes:
     codes = one_per_row(predict(questions), job.n_questions)
-    votes: bytes = np.clip(codes, -1, job.n_classes).astype(VOTE).tobytes()
+    votes: bytes = np.clip(codes, -1, job.n_answers).astype(VOTE).tobytes()
     return votes
 
 

@@ -1,0 +1,1 @@
+"""The server: private answers online, with a budget that survives anything."""

@@ -1,0 +1,37 @@
+"""Whether the server lives, whether it can answer, and what Prometheus may count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mapl.service.body import JSON
+from mapl.service.clerk import STAGE
+from mapl.service.metrics import CONTENT_TYPE
+
+if TYPE_CHECKING:
+    from mapl.service.service import Service
+
+FINE = b'{"status":"ok"}'
+
+
+async def healthz(request: Request) -> Response:
+    """Say that this process is alive."""
+    return Response(FINE, media_type=JSON)
+
+
+async def readyz(request: Request) -> Response:
+    """Say that the ledger could be written just now; 503 if it cannot."""
+    service: Service = request.app.state.service
+    await service.desk.consult(lambda ledger: ledger.alive())
+    return Response(FINE, media_type=JSON)
+
+
+async def metrics(request: Request) -> Response:
+    """Return spend and traffic for Prometheus."""
+    service: Service = request.app.state.service
+    state = await service.desk.consult(lambda ledger: ledger.spending(STAGE))
+    shown = service.traffic.shown(service.prices.spending(state), service.desk.waiting)
+    return Response(shown, headers={"Content-Type": CONTENT_TYPE})

@@ -1,0 +1,7 @@
+"""Panels: teachers that are kept, and vote on single questions as they come."""
+
+from mapl.teachers.panel.linear import LinearPanel, Weights, weights_of
+from mapl.teachers.panel.models import ModelPanel
+from mapl.teachers.panel.panel import Panel, tallied
+
+__all__ = ["LinearPanel", "ModelPanel", "Panel", "Weights", "tallied", "weights_of"]

@@ -1,0 +1,221 @@
+"""Linear teachers: all of them vote in one product of matrices, and every vote is that of exact arithmetic.
+
+A product in floating point may round otherwise in another batch. So whatever is closer than rounding could be wrong
+is computed again by itself, from exact products and their exact sum: a vote depends on its row and teacher alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.data.classes import UNKNOWN
+from mapl.data.rows import is_sparse
+from mapl.errors import InvalidData
+from mapl.teachers.ballot import FALLBACK
+from mapl.teachers.panel.panel import tallied
+from mapl.types import Tallies
+
+Floats = NDArray[np.float64]
+
+MOST = 2.0**300
+"""Weights and features beyond this are a failure; below it no product of two halves overflows."""
+
+SCORES_AT_ONCE = 1 << 21
+SPLIT = 2.0**27 + 1
+"""Parts a number into halves of at most 26 bits (Dekker 1971), whose products are exact."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Weights:
+    """One linear teacher: a row of weights, or one per class, and the class number of each. Private."""
+
+    coef: Floats
+    intercept: Floats
+    codes: NDArray[np.int64]
+
+    @property
+    def sound(self) -> bool:
+        """Whether every number is one to compute with."""
+        numbers = np.concatenate([self.coef.ravel(), self.intercept.ravel()])
+        one_each = len(self.codes) == max(2, len(self.coef)) and len(self.intercept) == len(self.coef)
+        return bool(one_each and len(self.coef) != 2 and (np.abs(numbers) <= MOST).all())
+
+    def __repr__(self) -> str:
+        return "Weights(private)"
+
+
+def weights_of(model: Any, codes: NDArray[np.int64]) -> Weights:
+    """Return the weights of a fitted linear classifier, whose classes have these numbers."""
+    coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), (len(coef),))
+    return Weights(coef, intercept.copy(), np.asarray(codes, dtype=np.int64))
+
+
+def is_linear(model: Any) -> bool:
+    """Say whether a classifier of scikit-learn decides by the largest of its linear scores, and by nothing else."""
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.linear_model._base import LinearClassifierMixin
+
+    kind = type(model)
+    return getattr(kind, "decision_function", None) is LinearClassifierMixin.decision_function and getattr(
+        kind, "predict", None
+    ) in (LinearClassifierMixin.predict, RidgeClassifier.predict)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LinearPanel:
+    """Linear teachers side by side. Private.
+
+    With two classes a teacher has one column of weights, and a score above zero means its second class; with more
+    it has one per class, and the first of the largest scores wins. That is how scikit-learn's `predict` decides.
+
+    Parameters
+    ----------
+    columns
+        A row per feature and `width` columns per teacher.
+    codes
+        For every teacher the class numbers of its columns; of two classes, those below and above zero.
+    """
+
+    columns: Floats
+    intercepts: Floats
+    codes: NDArray[np.int64]
+    reach: Floats
+    magnitudes: Floats
+    """Of each column the sum of its absolute weights, and its absolute intercept: they bound what rounding does."""
+
+    @classmethod
+    def of(cls, weights: Sequence[Weights | None], *, n_features: int, n_classes: int) -> Self:
+        """Put teachers side by side; None, or weights that make no sense, is a teacher that failed."""
+        width = 1 if n_classes == 2 else n_classes
+        columns = np.zeros((n_features, len(weights), width))
+        intercepts = np.full((len(weights), width), -np.inf)  # a class that is not in the shard never wins
+        intercepts[:, 0] = -1.0  # and a teacher that failed is far from any tie
+        codes = np.full((len(weights), n_classes), FALLBACK, dtype=np.int64)
+        for k, one in enumerate(weights):
+            if one is None or not one.sound or one.coef.shape[1] != n_features or len(one.codes) > n_classes:
+                continue
+            codes[k, : len(one.codes)] = np.where(one.codes == UNKNOWN, FALLBACK, one.codes)
+            if width == 1:
+                columns[:, k, 0], intercepts[k, 0] = one.coef[0], one.intercept[0]
+                continue
+            if len(one.coef) == 1:  # of two classes the first wins unless the score is above zero
+                columns[:, k, 1] = one.coef[0]
+                intercepts[k, :2] = 0.0, one.intercept[0]
+            else:
+                columns[:, k, : len(one.coef)] = one.coef.T
+                intercepts[k, : len(one.coef)] = one.intercept
+        return cls.stored(columns.reshape(n_features, -1), intercepts.ravel(), codes)
+
+    @classmethod
+    def stored(cls, columns: Floats, intercepts: Floats, codes: NDArray[np.int64]) -> Self:
+        """Take a panel as it lies in a file, or refuse what does not fit together."""
+        fits = columns.ndim == 2 and intercepts.ndim == 1 and codes.ndim == 2 and len(codes) > 0
+        fits = fits and [array.dtype.str for array in (columns, intercepts, codes)] == ["<f8", "<f8", "<i8"]
+        if fits:
+            n_teachers, n_classes = codes.shape
+            wide = n_teachers * (1 if n_classes == 2 else n_classes)
+            fits = n_classes >= 2 and columns.shape[1] == len(intercepts) == wide
+            fits = fits and not np.isnan(intercepts).any() and intercepts.max() <= MOST
+            fits = fits and bool((np.abs(columns) <= MOST).all())
+            fits = fits and bool(((codes >= 0) & (codes < n_classes)).all())
+        if not fits:
+            raise InvalidData("The weights of the teachers do not fit together; they are damaged or forged.")
+        magnitudes = np.where(np.isinf(intercepts), 0.0, np.abs(intercepts))
+        return cls(np.ascontiguousarray(columns), intercepts, codes, np.abs(columns).sum(axis=0), magnitudes)
+
+    @property
+    def n_teachers(self) -> int:
+        return len(self.codes)
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.codes.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        return len(self.columns)
+
+    def votes(self, rows: Any) -> Tallies:
+        """Count the votes on encoded rows, a dense or sparse matrix; a row with no finite features fails all."""
+        if rows.shape[1] != self.n_features:
+            raise InvalidData(
+                f"The questions are encoded by {rows.shape[1]} features and the teachers learned from "
+                f"{self.n_features}; ask with the encoder of the same run."
+            )
+        at_once = max(1, SCORES_AT_ONCE // len(self.intercepts))
+        blocks = [self._block(rows[start : start + at_once]) for start in range(0, rows.shape[0], at_once)]
+        return tallied(np.concatenate(blocks), self.n_classes)
+
+    def _block(self, rows: Any) -> NDArray[np.int64]:
+        features, largest, lost = _sound(rows)
+        scores = np.asarray(features @ self.columns)
+        scores += self.intercepts
+        # A sum of p products and one more number is rounded 2p times at most, by a relative 2**-53 each; and more.
+        error = (self.n_features + 2) * 2.0**-51 * (largest[:, None] * self.reach + self.magnitudes)
+        if self.n_classes == 2:
+            chosen = self._above_zero(features, scores, error)
+        else:
+            shape = (len(scores), *self.codes.shape)
+            chosen = self._largest(features, scores.reshape(shape), error.reshape(shape))
+        votes = self.codes[np.arange(self.n_teachers), chosen]
+        votes[lost] = FALLBACK
+        return votes
+
+    def _above_zero(self, features: Any, scores: Floats, error: Floats) -> NDArray[np.int64]:
+        chosen = (scores > 0).astype(np.int64)
+        for i, k in np.argwhere(np.abs(scores) <= error):
+            chosen[i, k] = self._exactly(features[[i]], int(k)) > 0
+        return chosen
+
+    def _largest(self, features: Any, scores: Floats, error: Floats) -> NDArray[np.int64]:
+        chosen = scores.argmax(axis=2)
+        best = np.take_along_axis(scores, chosen[:, :, None], 2) - np.take_along_axis(error, chosen[:, :, None], 2)
+        rivals = (scores + error >= best).sum(axis=2)
+        for i, k in np.argwhere(rivals > 1):
+            first = int(k) * self.n_classes
+            chosen[i, k] = np.argmax([self._exactly(features[[i]], first + c) for c in range(self.n_classes)])
+        return np.asarray(chosen, dtype=np.int64)
+
+    def _exactly(self, row: Any, column: int) -> float:
+        """Return one score, rounded once."""
+        if np.isinf(self.intercepts[column]):
+            return -math.inf
+        dense = np.asarray(row.toarray() if is_sparse(row) else row).ravel()
+        kept = np.flatnonzero(dense)
+        high, low = _halves(dense[kept])
+        weight_high, weight_low = _halves(self.columns[kept, column])
+        parts = (high * weight_high, high * weight_low, low * weight_high, low * weight_low)
+        return math.fsum([*np.concatenate(parts).tolist(), float(self.intercepts[column])])
+
+    def __repr__(self) -> str:
+        return f"LinearPanel({self.n_teachers} teachers, private)"
+
+
+def _sound(rows: Any) -> tuple[Any, Floats, NDArray[np.bool_]]:
+    """Return rows as 64-bit numbers, the largest of each in size, and where one cannot be computed with."""
+    if is_sparse(rows):
+        features = rows.astype(np.float64)
+        largest = np.asarray(abs(features).max(axis=1).toarray()).ravel()
+        lost = ~(largest <= MOST)
+        features.data[np.repeat(lost, np.diff(features.indptr))] = 0.0
+    else:
+        features = np.asarray(rows, dtype=np.float64)
+        largest = np.abs(features).max(axis=1)
+        lost = ~(largest <= MOST)
+        if lost.any():
+            features = np.where(lost[:, None], 0.0, features)
+    return features, np.where(lost, 0.0, largest), lost
+
+
+def _halves(numbers: Floats) -> tuple[Floats, Floats]:
+    """Part numbers into a high and a low half of at most 26 bits each, which add up to them exactly."""
+    wide = numbers * SPLIT
+    high = wide - (wide - numbers)
+    return high, numbers - high

@@ -1,0 +1,205 @@
+"""Kept teachers: nothing is spent, nothing private is public, and one unit is in one of them."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from kept_teachers import K, questions, taught
+
+from mapl.data.conform import conformed
+from mapl.data.shards import ShardKey
+from mapl.data.synthetic import UNIT
+from mapl.errors import InvalidParameter, PlanMismatch
+from mapl.pipeline import teach as teaching
+from mapl.pipeline.online import OnlineRun
+from mapl.release import MemoryLedger
+
+
+@pytest.fixture(scope="module")
+def run(clinic: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keep 20 ridge teachers, once for all tests that only look."""
+    folder = tmp_path_factory.mktemp("taught") / "run"
+    taught(clinic, folder)
+    return folder
+
+
+@pytest.fixture
+def copy(run: Path, tmp_path: Path) -> Path:
+    """A run that a test may spoil."""
+    import shutil
+
+    return Path(shutil.copytree(run, tmp_path / "copy"))
+
+
+def test_a_run_is_public_and_private_halves_and_spends_nothing(run: Path) -> None:
+    assert sorted(one.name for one in (run / "public").iterdir()) == ["plan.json", "schema.json", "settings.json"]
+    assert not (run / "private" / "ledger.sqlite").exists()
+    assert stat.S_IMODE((run / "private").stat().st_mode) == 0o700
+    kept = [one for one in (run / "private").rglob("*") if one.is_file()]
+    assert all(stat.S_IMODE(one.stat().st_mode) == 0o600 for one in kept)
+    assert len((run / "private" / "service.key").read_bytes()) == 32
+    assert not any(b"csklearn" in one.read_bytes() or one.read_bytes()[:2] == b"\x80\x04" for one in kept)
+    opened = OnlineRun.read(run)
+    ledger = MemoryLedger()
+    opened.begin(ledger, opened.coins())
+    statement = opened.statement(ledger, opened.coins())
+    assert (statement.answered, statement.abstained, statement.epsilon) == (0, 0, 0.0)
+    assert (statement.plan_digest, statement.teachers) == (opened.plan.digest, K)
+    assert "patient_id" in opened.promise.unit
+
+
+def test_the_teachers_vote_as_they_did_when_they_were_trained(
+    clinic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The models that come back from the workers say what the panel says that was read from files."""
+    seen: list[Any] = []
+
+    def watched(learner: Any, sharded: Any, **named: Any) -> Any:
+        named.pop("scratch")
+        seen.append((learner.learner, sharded))
+        return real(learner, sharded, **named)
+
+    real = teaching.fit_teachers
+    monkeypatch.setattr(teaching, "fit_teachers", watched)
+    taught(clinic, tmp_path / "run")
+    opened = OnlineRun.read(tmp_path / "run")
+    ((learner, sharded),) = seen
+    rows = questions()
+    asked = learner.prepare(conformed(pa.Table.from_pylist(rows), opened.schema, "questions"))
+    expected = np.zeros((len(rows), 2), dtype=int)
+    for k in range(K):
+        predict = learner.train(*sharded.shard(k), n_classes=2, seed=k)
+        expected[np.arange(len(rows)), predict(asked)] += 1
+    assert np.array_equal(opened.panel.votes(opened.conformed(rows)).counts, expected)
+    assert repr(opened.panel) == f"OnlinePanel({K} teachers, private)"
+
+
+def test_votes_and_digests_belong_to_a_row_and_not_to_its_batch(run: Path) -> None:
+    opened = OnlineRun.read(run)
+    asked = opened.conformed(questions())
+    together, digests = opened.panel.votes(asked).counts, opened.digests(asked)
+    for i in range(len(asked)):
+        assert np.array_equal(opened.panel.votes(asked[i : i + 1]).counts[0], together[i])
+        assert opened.digests(asked[i : i + 1]) == [digests[i]]
+    assert len(set(digests)) == len({bytes(one) for one in asked})
+    assert all(len(one) == 32 for one in digests)
+
+
+def test_digests_hang_on_the_key_of_the_service(run: Path, copy: Path) -> None:
+    one = OnlineRun.read(run)
+    (copy / "private" / "service.key").write_bytes(bytes(32))
+    other = OnlineRun.read(copy)
+    rows = questions(3)
+    assert one.digests(one.conformed(rows)) == OnlineRun.read(run).digests(one.conformed(rows))
+    assert set(one.digests(one.conformed(rows))).isdisjoint(other.digests(other.conformed(rows)))
+
+
+def weights(folder: Path) -> Any:
+    with np.load(folder / "private" / "teachers" / "weights.npz", allow_pickle=False) as arrays:
+        return np.concatenate([arrays["columns"], arrays["intercepts"][None], arrays["codes"].T])
+
+
+def test_one_patient_is_in_one_teacher(clinic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ShardKey, "fresh", classmethod(lambda cls: cls(b"k" * 32)))
+    table = pa.parquet.read_table(clinic.private)
+    taught(clinic, tmp_path / "whole")
+    whole, changed = weights(tmp_path / "whole"), set()
+    for number, person in enumerate((table[UNIT][0].as_py(), table[UNIT][700].as_py())):
+        without = table.filter(pa.compute.not_equal(table[UNIT], person))
+        path = tmp_path / f"{number}.parquet"
+        pa.parquet.write_table(without, path)
+        taught(clinic, tmp_path / f"run{number}", private=path)
+        other = weights(tmp_path / f"run{number}")
+        (differing,) = np.nonzero((whole != other).any(axis=0))
+        assert len(differing) == 1
+        changed.add(int(differing[0]))
+    taught(clinic, tmp_path / "again")
+    assert np.array_equal(whole, weights(tmp_path / "again"))
+    assert changed
+
+
+def test_an_interrupted_run_is_begun_again_by_the_same_call(
+    clinic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    real = teaching.write_panel
+
+    def killed(path: Path, *arguments: Any, **named: Any) -> None:
+        path.mkdir()
+        (path / "weights.npz").write_bytes(b"half a fi")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(teaching, "write_panel", killed)
+    with pytest.raises(KeyboardInterrupt):
+        taught(clinic, folder)
+    with pytest.raises(InvalidParameter, match="no finished run of kept teachers"):
+        OnlineRun.read(folder)
+    monkeypatch.setattr(teaching, "write_panel", real)
+    with pytest.raises(PlanMismatch, match="other settings"):
+        taught(clinic, folder, n_teachers=K + 1)
+    taught(clinic, folder)
+    assert OnlineRun.read(folder).panel.n_teachers == K
+    assert not (folder / "private" / "scratch").exists()
+    with pytest.raises(InvalidParameter, match="finished run"):
+        taught(clinic, folder)
+
+
+def test_teachers_that_fail_say_nothing_and_cast_the_fixed_vote(clinic: Any, tmp_path: Path) -> None:
+    """One patient has labels of one class only in a shard of few; most teachers have nothing to learn from."""
+    table = pa.parquet.read_table(clinic.private).slice(0, 60)
+    pa.parquet.write_table(table, tmp_path / "few.parquet")
+    taught(clinic, tmp_path / "run", private=tmp_path / "few.parquet")
+    opened = OnlineRun.read(tmp_path / "run")
+    counts = opened.panel.votes(opened.conformed(questions(5))).counts
+    assert (counts.sum(axis=1) == K).all()
+    assert (counts[:, 0] > K // 2).all()
+
+
+MARKS = ("capybara", "numbat")
+
+
+@pytest.mark.parametrize("learner", ["ridge", "nb"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_nothing_of_a_private_row_is_public(
+    clinic: Any, tmp_path: Path, learner: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = pa.parquet.read_table(clinic.private)
+    for column, mark in (("smoking", MARKS[0]), (UNIT, MARKS[1])):
+        cells = table[column].to_pylist()
+        cells[7] = cells[8] = mark
+        table = table.set_column(table.column_names.index(column), column, pa.array(cells))
+    pa.parquet.write_table(table, tmp_path / "marked.parquet")
+    told = taught(clinic, tmp_path / "run", learner, private=tmp_path / "marked.parquet")
+    public = b"".join(one.read_bytes() for one in (tmp_path / "run" / "public").iterdir())
+    said = "".join(capfd.readouterr()) + repr(told) + repr(OnlineRun.read(tmp_path / "run"))
+    for mark in MARKS:
+        assert mark.encode() not in public
+        assert mark not in said
+    other = tmp_path / "other"
+    taught(clinic, other, learner)
+    for one in other.joinpath("public").iterdir():  # nor does its size tell anything
+        assert one.read_bytes() == (tmp_path / "run" / "public" / one.name).read_bytes()
+
+
+def test_every_mechanism_is_calibrated_again_as_the_plan_says(clinic: Any, tmp_path: Path) -> None:
+    for number, (mechanism, settings) in enumerate(
+        [("auto", {}), ("auto", {"max_abstentions": 3}), ("noisy-max", {}), ("threshold-ladder", {}), ("btt18", {})]
+    ):
+        folder = tmp_path / str(number)
+        taught(clinic, folder, mechanism=mechanism, settings=settings, seed=5)
+        opened = OnlineRun.read(folder)
+        assert dict(opened.mechanism.parameters) == dict(opened.plan.stage("labels").parameters)
+        assert not opened.coins().private
+
+
+def test_labels_alone_cannot_be_protected_online(clinic: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match="protect whole rows"):
+        taught(clinic, tmp_path / "run", adjacency="labels")
+    with pytest.raises(InvalidParameter, match="planned number of questions"):
+        taught(clinic, tmp_path / "run", n_queries=None)
