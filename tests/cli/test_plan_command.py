@@ -31,7 +31,7 @@ FIELDS = {
 PROPOSAL_FIELDS = {
     *("rank", "mechanism", "teachers", "rows_per_teacher", "asked", "max_abstentions", "parameters", "answered"),
     *("answered_with_winner", "abstained", "label_accuracy", "plurality_accuracy", "student_accuracy"),
-    *("calibrated", "assumes", "command", "caution"),
+    *("student_forecast", "calibrated", "assumes", "command", "caution"),
 }
 MOST_CPU = 6.0
 """Seconds; an idle core needs less than 2 with start-up, and this machine may be busy."""
@@ -199,9 +199,75 @@ def test_a_public_sample_is_measured(mapl: Mapl, tmp_path: Path) -> None:
     assert said["learning_curve"].count(":") >= 3
     assert said["proposals"][0]["student_accuracy"] > 0.6
     assert any("measured on the public sample" in words for words in said["proposals"][0]["assumes"])
+    # 240 rows cannot be asked 1000 questions, so the rule stays and says so.
+    assert {one["student_forecast"] for one in said["proposals"] if one["asked"] > 120} == {"rule"}
+    numbers = mapl(*USUAL[:-2], "--public-sample", "sample.parquet", "--label", "a")
+    assert numbers.code == 2
+    assert "Column 'a' of the public sample has 240 different values; plans are made for 2 to 100" in numbers.stderr
+    assert str(x[0, 0])[:6] not in numbers.stderr
     wrong = mapl(*USUAL[:-2], "--public-sample", "sample.parquet", "--label", "health")
     assert wrong.code == 2
     assert "has no column 'health'" in wrong.stderr
+
+
+def test_plans_are_rehearsed_on_a_public_sample(mapl: Mapl, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(600, 2))
+    noisy = np.where(rng.random(600) < 0.2, rng.random(600) < 0.5, x[:, 0] > 0)
+    pa.parquet.write_table(pa.table({"a": x[:, 0], "b": x[:, 1], "sick": noisy}), tmp_path / "sample.parquet")
+    asked = ("plan", "--epsilon", 1, "--delta", "1e-6", "--rows", 4000, "--queries", 100, "--teachers", 100)
+    shown = mapl(*asked, "--public-sample", "sample.parquet", "--label", "sick", "--learner", "nb")
+    assert shown.code == 0, shown.stderr
+    assert "Students: rehearsed, by playing these plans through on the public sample." in shown.stdout
+    assert "treated as public" in shown.stderr
+    assert "Students: by rule, from the learning curve." in mapl(*USUAL).stdout
+
+
+def test_public_votes_say_what_to_expect(mapl: Mapl, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    np.save(tmp_path / "votes.npy", rng.multinomial(300, [0.9, 0.07, 0.03], size=500))
+    asked = ("plan", "--epsilon", 2, "--delta", "1e-6", "--queries", 400)
+    ran = mapl(*asked, "--votes", "votes.npy", "--json")
+    assert ran.code == 0, ran.stderr
+    assert "the votes are treated as public" in ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["n_classes"] == 3
+    assert "a public sample of votes" in said["agreement"]
+    best = said["proposals"][0]
+    assert (best["teachers"], best["student_forecast"]) == (300, None)
+    assert best["answered"] > 380
+    assert best["label_accuracy"] == pytest.approx(0.9, abs=0.02)
+    assert "the 300 teachers in the file of public votes" in best["assumes"][0]
+    many = json.loads(mapl(*asked, "--votes", "votes.npy", "--teachers", 30, "--json").stdout)
+    assert many["proposals"][0]["answered"] < best["answered"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--agreement", "0.9"), "Given were --votes and --agreement"),
+        (CURVE, "Given were --votes and --error-at or --learning-curve"),
+        (("--n-classes", 4), "The public votes are on 3 classes and 4 are given"),
+    ],
+)
+def test_public_votes_stand_alone(mapl: Mapl, votes: Path, more: tuple[Any, ...], words: str) -> None:
+    ran = mapl("plan", "--epsilon", 1, "--delta", "1e-6", "--rows", 20000, "--queries", 50, "--votes", votes, *more)
+    assert ran.code == 2
+    assert words in ran.stderr
+
+
+@pytest.mark.parametrize("option", ["--votes", "--public-sample", "--learning-curve"])
+def test_nothing_in_a_private_half_is_planned_by(mapl: Mapl, tmp_path: Path, option: str) -> None:
+    private = tmp_path / "run" / "private"
+    private.mkdir(parents=True)
+    (private / "shard.key").write_bytes(bytes(32))
+    np.save(private / "ballot.npy", np.full((9, 2), 5))
+    (tmp_path / "link.npy").symlink_to(private / "ballot.npy")
+    for path in ("run/private/ballot.npy", "link.npy"):
+        label = ("--label", "y") if option == "--public-sample" else ()
+        ran = mapl(*USUAL[:-2], option, path, *label)
+        assert ran.code == 2
+        assert "lies in the private half of a run" in ran.stderr
 
 
 def test_earlier_runs_count(mapl: Mapl, tmp_path: Path) -> None:
@@ -216,8 +282,10 @@ def test_earlier_runs_count(mapl: Mapl, tmp_path: Path) -> None:
     assert said["delta"] == pytest.approx(8e-7)
     assert said["earlier"]["total"] == pytest.approx({"epsilon": 1, "delta": 1e-6})
     written = said["proposals"][0]["command"].split()
-    assert float(written[written.index("--epsilon") + 1]) <= said["epsilon"]
-    assert float(written[written.index("--delta") + 1]) <= said["delta"]
+    # `learn` is told the total and which runs went before, and takes them off itself.
+    assert float(written[written.index("--epsilon") + 1]) == 1
+    assert float(written[written.index("--delta") + 1]) == 1e-6
+    assert [written[i + 1] for i, word in enumerate(written) if word == "--continue"] == [str(one), str(two)]
     shown = mapl(*USUAL, "--continue", one).stdout
     assert "has promised epsilon 0.4" in shown
     assert "0.6 is left" in " ".join(shown.split())

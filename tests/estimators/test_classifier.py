@@ -26,7 +26,8 @@ from mapl import PrivateClassifier, SqliteLedger
 from mapl.data.shards import ShardKey
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter, PlanMismatch
 from mapl.planning.teachers_rule import teachers_for
-from mapl.release.ledger import Ledger, MemoryLedger
+from mapl.release.ledger import Ledger
+from mapl.release.memory_ledger import MemoryLedger
 from mapl.students import load, save
 from mapl.types import Budget
 

@@ -114,7 +114,8 @@ def test_other_neighbours_need_more_noise(adjacency: str) -> None:
     ("settings", "words"),
     [
         ({"method": "squares"}, "The method is 'squares'; choose one of auto, teachers, cells"),
-        ({"method": "select:teachers,cells"}, "takes files: `mapl learn`"),
+        ({"method": "select:teachers"}, "2 to 8 different methods"),
+        ({"method": "select:teachers/nobody,cells"}, "is 'teachers/nobody'; allowed are"),
         (
             {"method": "cells", "learner": "ridge"},
             "a learner was asked for; leave it away, or take method teachers",
@@ -165,3 +166,38 @@ def test_the_student_of_cells_can_be_saved(tmp_path: Path) -> None:
     save(clf.student_, tmp_path / "student.skops", statement=clf.statement_.to_json())
     again = load(tmp_path / "student.skops")
     assert (again.predict(people.public) == clf.predict(people.public)).all()
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "labels"])
+def test_learners_of_a_short_list_are_tried_and_one_is_chosen_privately(adjacency: str) -> None:
+    people = crowd()
+    settings: dict[str, Any] = {**CHEAP, "epsilon": 40.0, "delta": 1e-3, "n_teachers": 10, "adjacency": adjacency}
+    settings |= {"method": "select:teachers/ridge,teachers/nb,cells", "mechanism": "auto"}
+    clf = PrivateClassifier(**settings)
+    clf.fit(people.X, people.y, public=people.public if adjacency == "add-remove" else None)
+    said = clf.statement_
+    assert said.selected in ("teachers/ridge", "teachers/nb", "cells")
+    assert said.guaranteed_epsilon <= 40.0
+    assert said.delta <= 1e-3
+    assert said.private
+    assert {stage.name.split(":")[0] for stage in said.stages} == {
+        "teachers/ridge",
+        "teachers/nb",
+        "cells",
+        "selection",
+    }
+    assert clf.score(people.public, people.truth) > 0.8
+    assert clf.plan_.digest == said.plan_digest
+
+
+def test_a_learner_of_your_own_is_teachers_on_the_list() -> None:
+    people = crowd()
+    settings: dict[str, Any] = {**CHEAP, "epsilon": 40.0, "delta": 1e-3, "n_teachers": 10, "seed": 2}
+    clf = PrivateClassifier(LogisticRegression(), method="select:teachers,teachers/nb", **settings)
+    clf.fit(people.X, people.y, public=people.public)
+    assert clf.statement_.selected in ("teachers", "teachers/nb")
+    assert not clf.statement_.private  # seeded
+    with pytest.raises(InvalidParameter, match="Cells have no teachers"):
+        PrivateClassifier(LogisticRegression(), method="select:cells,cells/leaves", **CHEAP).fit(
+            people.X, people.y, public=people.public
+        )

@@ -27,7 +27,7 @@ from mapl.errors import (
     LedgerError,
     PlanMismatch,
 )
-from mapl.release.ledger import MemoryLedger
+from mapl.release.memory_ledger import MemoryLedger
 
 SEED = 7
 

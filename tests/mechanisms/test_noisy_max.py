@@ -30,6 +30,15 @@ def made(sigma: float, answers: int, classes: int = 2, epsilon: float = 2.0, del
     return NoisyMax(sigma, answers, classes, delta, epsilon)
 
 
+@pytest.mark.parametrize(("queries", "least"), [(1000, 162.3), (30_000, 888.9), (40_000, 1286.4)])
+def test_the_noise_grows_with_the_root_of_the_questions_up_to_the_widest_exact_price(
+    queries: int, least: float
+) -> None:
+    found = NoisyMax.for_task(task(1.0, 1e-6, queries=queries))
+    assert least < found.sigma < 1.001 * least
+    assert found.total.epsilon(1e-6) <= 1.0  # and it is certified, whatever the search did
+
+
 def repeated_attack(sigma: float, n: int, epsilon: float) -> float:
     """The exact delta of asking one tied question n times, for two classes: binomials, both directions."""
     p, q = two_class_pairs(sigma, Box(3, 3))

@@ -189,3 +189,8 @@ def test_no_runs_compose_to_nothing() -> None:
     assert composed([]) is None
     with pytest.raises(InvalidParameter, match="no earlier runs"):
         EarlierRuns(())
+
+
+def test_what_decimals_leave_of_delta_is_nothing() -> None:
+    runs = [EarlierRun(str(k), 0.1, delta, "add-remove", "record") for k, delta in enumerate((1e-5, 9e-5))]
+    assert EarlierRuns(tuple(runs)).rest(epsilon=1.0, delta=1.0000000000001e-4).delta == 0

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.table import Table
 
+from mapl.cli.amounts import TIME_LIMIT, number_or_auto, seconds_or_none
 from mapl.cli.console import EXHAUSTED, out, progress_of, tell, warn
+from mapl.cli.earlier_option import earlier_runs
 from mapl.cli.learner_option import learner_of
 from mapl.data.classes import Classes
 from mapl.errors import InvalidParameter
@@ -22,11 +24,9 @@ from mapl.types import Budget
 if TYPE_CHECKING:
     from mapl.pipeline.learn import Learned
     from mapl.report import Evaluation
+    from mapl.students.active import Active
 
 LARGE_DELTA = 1e-3
-
-TIME_LIMIT = "600"
-"""A learner that hangs must not hang the run for ever; by the clock a teacher may take thrice as long."""
 
 
 class Neighbours(StrEnum):
@@ -53,6 +53,28 @@ class How(StrEnum):
     self_training = "self-training"
     voting = "voting"
     cleaned = "cleaned"
+    active = "active"
+    soft = "soft"
+    soft_medians = "soft-medians"
+    soft_both = "soft-both"
+
+
+class Choose(StrEnum):
+    """How an active student chooses the rows it asks about."""
+
+    margin = "margin"
+    committee = "committee"
+    robust_cal = "robust-cal"
+
+
+class Answerer(StrEnum):
+    """Who answers an active student."""
+
+    auto = "auto"
+    link = "link"
+    noisy_max = "noisy-max"
+    ladder = "ladder"
+    hybrid = "hybrid"
 
 
 def learn(
@@ -106,12 +128,27 @@ def learn(
         help="Cells: the record of a unit that counts: keyed (by lot), only (there is one), or latest:COLUMN.  "
         "[default: keyed]",
     ),
-    queries: int | None = typer.Option(None, help="Ask N of the public rows only."),
+    queries: int | None = typer.Option(
+        None, help="Ask N of the public rows only.  [default: all of them; active: a quarter]"
+    ),
     student: str = typer.Option("auto", help="The student's learner: a preset, auto, or module:name."),
-    strategy: How = typer.Option(How.auto, help="How the student learns."),
+    strategy: How = typer.Option(
+        How.auto,
+        help="How the student learns; active: it chooses the rows to ask; soft: from probabilities.",
+    ),
+    active: Choose | None = typer.Option(None, help="Active: how rows are chosen.  [default: margin]"),
+    label_service: Answerer | None = typer.Option(
+        None, help="Active: who answers; hybrid: a ladder over all rows, then link or noisy-max.  [default: auto]"
+    ),
     test: Path | None = typer.Option(None, help="Public labelled rows, to tell the student's accuracy."),
     group: list[str] = typer.Option([], help="Public column whose values are compared in the report; repeatable."),
     jobs: int = typer.Option(-1, help="Processes that train teachers; -1 for one per processor."),
+    going_on: list[Path] = typer.Option(
+        [],
+        "--continue",
+        help="Folder of an earlier run on the same people. --epsilon and --delta are then for all runs together, "
+        "and this one spends what is left. Repeatable.",
+    ),
     seed: int | None = typer.Option(None, min=0, help="Seeded coins, for tests only: the result is NOT PRIVATE."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:
@@ -126,10 +163,10 @@ def learn(
     from mapl.pipeline.folder import RunFolder
     from mapl.pipeline.learn import Learners, Tables
     from mapl.pipeline.learn import learn as carry_out
-    from mapl.pipeline.request import Request
+    from mapl.pipeline.request import RECORD, Request
     from mapl.teachers import Command
 
-    budget = Budget(epsilon, delta)
+    budget = allowed = Budget(epsilon, delta)
     if label_private and adjacency is not Neighbours.add_remove:
         raise InvalidParameter(
             "--label-private has an adjacency of its own, changed labels; leave --adjacency away."
@@ -137,6 +174,11 @@ def learn(
     known_columns = None if schema is None else Schema.read(schema)
     if unit is None and known_columns is not None:
         unit = known_columns.unit
+    compared = "labels" if label_private else adjacency.value
+    earlier = earlier_runs(going_on, new=to)
+    if earlier is not None:
+        earlier.refuse_other(adjacency=compared, unit=RECORD if unit is None else unit)
+        budget = earlier.rest(epsilon=epsilon, delta=delta)
     if unit is None and per_unit is not None:
         raise InvalidParameter(
             "--per-unit says which record of a unit counts, and there is no column of ids: name it with --unit, or "
@@ -151,9 +193,9 @@ def learn(
         return Request(
             budget,
             known,
-            n_teachers=_number(teachers, "teachers"),
+            n_teachers=number_or_auto(teachers, "teachers"),
             method=method,
-            n_cells=_number(cells, "cells"),
+            n_cells=number_or_auto(cells, "cells"),
             partition=partition.value,
             rounds=rounds,
             per_unit="keyed" if per_unit is None else per_unit,
@@ -163,9 +205,10 @@ def learn(
             n_queries=queries,
             agreement=expected,
             may_abstain=may_abstain,
-            adjacency="labels" if label_private else adjacency.value,
+            adjacency=compared,  # type: ignore[arg-type]
             unit=unit,
             error_share=error_share,
+            together=None if earlier is None else earlier.going_on(allowed),
         )
 
     # A bad setting is told before any file is read.
@@ -174,7 +217,9 @@ def learn(
     teacher = None if learner is None else learner_of(learner)
     teacher = teacher if learner_command is None else Command(learner_command)
     chosen = None if student == "auto" else learner_of(student)
-    learners = Learners(teacher, chosen, strategy.value, _seconds(time_limit), jobs)
+    learners = Learners(
+        teacher, chosen, _strategy(strategy, active, label_service), seconds_or_none(time_limit), jobs
+    )
     folder = RunFolder(to)
     coins = SystemCoins() if seed is None else SeededCoins(seed)
     learned = carry_out(
@@ -198,6 +243,20 @@ def learn(
         raise typer.Exit(EXHAUSTED)
 
 
+def _strategy(how: How, choice: Choose | None, service: Answerer | None) -> str | Active:
+    """Put the options of an active student together; other strategies have none."""
+    from mapl.students.active import Active
+
+    if how is How.active:
+        return Active("margin" if choice is None else choice.value, "auto" if service is None else service.value)
+    if choice is not None or service is not None:
+        raise InvalidParameter(
+            f"--active and --label-service are for --strategy active, and the strategy is {how.value}; take that "
+            "strategy, or leave them away."
+        )
+    return how.value
+
+
 def table(learned: Learned, evaluation: Evaluation | None, folder: Path) -> Table:
     """Lay a finished run out for people."""
     said, labelled = learned.labelled.statement, learned.labelled
@@ -207,12 +266,25 @@ def table(learned: Learned, evaluation: Evaluation | None, folder: Path) -> Tabl
     shown.add_column(overflow="fold")
     if evaluation is not None:
         shown.add_row("student accuracy", f"{evaluation.accuracy:.2%} on {evaluation.rows} public test rows")
+    if evaluation is not None and evaluation.calibration is not None:
+        quality = evaluation.calibration
+        shown.add_row(
+            "probabilities", f"AUC {quality.auc:.4f}, log-loss {quality.log_loss:.4f}, Brier {quality.brier:.4f}"
+        )
     shown.add_row(
         "epsilon guaranteed",
         f"{at_most(said.guaranteed_epsilon)} at delta {said.delta:g}, of {said.budget_epsilon:g}",
     )
     shown.add_row("adjacency", said.adjacency)
     shown.add_row("unit", said.unit)
+    if said.together is not None:
+        names = ", ".join(run.run for run in said.together.earlier_runs)
+        shown.add_row(
+            "with earlier runs",
+            f"epsilon {at_most(said.together.epsilon)} at delta {at_most(said.together.delta)} in all, of "
+            f"{said.together.allowed_epsilon:g} at {said.together.allowed_delta:g}; {names} and this run, of the "
+            "same adjacency and unit",
+        )
     shown.add_row("why", labelled.why)
     if learned.label_accuracy is not None:
         shown.add_row("labels' accuracy", f"{learned.label_accuracy:.2%} of the released labels")
@@ -231,6 +303,7 @@ def _as_record(learned: Learned, evaluation: Evaluation | None, folder: Path) ->
     return {
         **asdict(learned.labelled.statement),
         "accuracy": None if evaluation is None else evaluation.accuracy,
+        **_probabilities(evaluation),
         "label_accuracy": learned.label_accuracy,
         "error_rate": learned.labelled.error_rate,
         "why": learned.labelled.why,
@@ -242,20 +315,7 @@ def _as_record(learned: Learned, evaluation: Evaluation | None, folder: Path) ->
     }
 
 
-def _number(given: str, of_what: str) -> int | None:
-    if given == "auto":
-        return None
-    if not given.isdecimal():
-        raise InvalidParameter(f"The number of {of_what} is {given!r}; give a whole number, or auto.")
-    return int(given)
-
-
-def _seconds(given: str) -> float | None:
-    if given == "none":
-        return None
-    try:
-        return float(given)
-    except ValueError:
-        raise InvalidParameter(
-            f"The time limit is {given!r}; give seconds, such as {TIME_LIMIT}, or none for no limit."
-        ) from None
+def _probabilities(evaluation: Evaluation | None) -> dict[str, float]:
+    """Return how good a student's probabilities are, where that was measured."""
+    found = None if evaluation is None else evaluation.calibration
+    return {} if found is None else {"auc": found.auc, "log_loss": found.log_loss, "brier": found.brier}

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
 import typer
 from rich.table import Table
 
-from mapl.cli.console import out, warn
-from mapl.cli.public_sample import measured_on
+from mapl.cli.console import out, progress_of, warn
+from mapl.cli.earlier_option import earlier_runs
+from mapl.cli.public_sample import measured_on, public_votes, refuse_private_half, refuse_several
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.planning import Agreement
 from mapl.planning.answer import RECORD, Answer, answered, not_above
-from mapl.planning.earlier_runs import EarlierRun, EarlierRuns, composed
+from mapl.planning.earlier_runs import EarlierRuns
 from mapl.planning.learning_curve import LearningCurve
+from mapl.planning.proposal import Proposal
 from mapl.planning.question import MOST_CLASSES, Question, Wish
 from mapl.release.promise import promise_of
 from mapl.release.statement import at_most, to_json
 
 LARGE_DELTA = 1e-3
 MOST_SHOWN = 8
+BY_RULE = "~"
+"""Marks the student's accuracy of a plan that could not be rehearsed beside others that were."""
 
 
 class Compared(StrEnum):
@@ -52,6 +55,9 @@ def plan(
     agreement: str | None = typer.Option(
         None, help="Instead of a curve: the winner's share of the votes, such as 0.95:0.6,0.7:0.4."
     ),
+    votes: Path | None = typer.Option(
+        None, help="Instead of a curve: vote counts on PUBLIC questions, as `mapl aggregate` reads them."
+    ),
     must_answer: bool = typer.Option(False, help="Only plans that answer every question that is asked."),
     teachers: int | None = typer.Option(None, help="Fix the number of teachers."),
     max_abstentions: int | None = typer.Option(None, help="Fix the limit on abstentions."),
@@ -79,9 +85,16 @@ def plan(
         refuse_taken(to)
     if LARGE_DELTA <= delta < 1:
         warn(f"delta {delta:g} lets about one unit in {1 / delta:.0f} go unprotected; 1e-5 is usual.")
-    earlier = composed([_read_run(folder) for folder in going_on])
-    measured = measured_on(public_sample, label=label, learner=learner, n_classes=n_classes, quiet=as_json)
-    classes = measured.n_classes if measured is not None else 2 if n_classes is None else n_classes
+    earlier = earlier_runs(going_on)
+    compared = _adjacency(adjacency, earlier)
+    if earlier is not None:
+        earlier.refuse_other(adjacency=compared, unit=unit)
+        epsilon, delta = _rest(epsilon, delta, earlier)
+    refuse_several(public_sample=public_sample, votes=votes, agreement=agreement, curve=learning_curve or error_at)
+    sample = measured_on(public_sample, label=label, learner=learner, n_classes=n_classes, quiet=as_json)
+    measured, counted = None if sample is None else sample.measured, public_votes(votes)
+    known = measured or counted
+    classes = n_classes if n_classes is not None else 2 if known is None else known.n_classes
     question = Question(
         delta=delta,
         epsilon=epsilon,
@@ -93,16 +106,18 @@ def plan(
         curve=_curve(learning_curve, error_at, classes),
         measured=measured,
         agreement=None if agreement is None else Agreement.parse(agreement),
+        public_votes=counted,
         must_answer=must_answer,
-        adjacency=_adjacency(adjacency, earlier),
+        adjacency=compared,
         unit=unit or (RECORD if earlier is None else earlier.unit),
     )
     wish = _wish(want_answered, want_accuracy, question)
-    if earlier is not None:
-        earlier.refuse_other(adjacency=question.adjacency, unit=question.unit)
-        question = _with_rest(question, earlier)
     promise = promise_of(question.adjacency, None if question.unit == RECORD else question.unit)  # type: ignore[arg-type]
     found = answered(question, wish, adjacency=promise.adjacency, unit=promise.unit, earlier=earlier)
+    if sample is not None:
+        from mapl.pipeline.rehearsed_plans import rehearsed_plans
+
+        found = rehearsed_plans(found, sample, progress=progress_of(quiet=as_json))
     if to is not None:
         from mapl.report.plan_page import write_page
 
@@ -141,34 +156,10 @@ def _adjacency(given: Compared | None, earlier: EarlierRuns | None) -> str:
     return Compared.add_remove.value if earlier is None else earlier.adjacency
 
 
-def _with_rest(question: Question, earlier: EarlierRuns) -> Question:
+def _rest(epsilon: float | None, delta: float, earlier: EarlierRuns) -> tuple[float | None, float]:
     """Take what earlier runs have promised off the budget; where epsilon is solved for, off delta alone."""
-    total = question.epsilon
-    rest = earlier.rest(epsilon=earlier.epsilon + 1.0 if total is None else total, delta=question.delta)
-    return replace(question, epsilon=None if total is None else rest.epsilon, delta=rest.delta)
-
-
-def _read_run(folder: Path) -> EarlierRun:
-    """Read the public files of a run that tell its promise."""
-    from mapl.pipeline.folder import RunFolder
-    from mapl.pipeline.published import PLAN, STATEMENT
-
-    public = RunFolder(folder).public
-    try:
-        planned = (public / PLAN).read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        raise InvalidParameter(
-            f"{folder} holds no run: {PLAN} is missing in its public half. Give the folder that mapl learn wrote."
-        ) from None
-    except (OSError, UnicodeDecodeError):
-        raise InvalidData(f"{PLAN} in {public} cannot be read; restore the public half of the run.") from None
-    try:
-        said = (public / STATEMENT).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        said = None
-    except (OSError, UnicodeDecodeError):
-        raise InvalidData(f"{STATEMENT} in {public} cannot be read; restore the public half of the run.") from None
-    return EarlierRun.of(str(folder), plan=planned, statement=said, place=str(folder.resolve()))
+    rest = earlier.rest(epsilon=earlier.epsilon + 1.0 if epsilon is None else epsilon, delta=delta)
+    return None if epsilon is None else rest.epsilon, rest.delta
 
 
 def _curve(path: Path | None, text: str | None, n_classes: int) -> LearningCurve | None:
@@ -180,6 +171,7 @@ def _curve(path: Path | None, text: str | None, n_classes: int) -> LearningCurve
         return LearningCurve.parse(text, n_classes=n_classes)
     if path is None:
         return None
+    refuse_private_half(path)
     try:
         content = path.read_text(encoding="utf-8")
     except OSError as failure:
@@ -210,6 +202,9 @@ def show(found: Answer) -> None:
     )
     if not all(one.calibrated for one in found.proposals):
         out.print("* settings to within about a percent; a run settles them.", soft_wrap=True)
+    told = _about_students(found)
+    if told is not None:
+        out.print(told, soft_wrap=True)
     out.print("Assumed of the first: " + " ".join(found.best.assumes), soft_wrap=True)
     if found.cells is not None:
         out.print(
@@ -222,6 +217,34 @@ def show(found: Answer) -> None:
     caution = found.caution(found.best)
     if caution is not None:
         out.print(caution, soft_wrap=True)
+
+
+def _about_students(found: Answer) -> str | None:
+    """Say where the students' accuracies come from: a rehearsal, or a rule that may be too hopeful."""
+    shown = found.proposals[:MOST_SHOWN]
+    kinds = {one.student_forecast for one in shown} - {None}
+    if not kinds:
+        return None
+    hope = "It is a hope where labels are few or noisy: in our benchmark it was up to 16 points too high."
+    if kinds == {"rule"}:
+        why = (
+            ""
+            if found.question.measured is None
+            else " The public sample has too few rows to rehearse them: it takes twice as many as are asked."
+        )
+        return f"Students: by rule, from the learning curve.{why} {hope}"
+    if kinds == {"rehearsed"}:
+        words = "Students: rehearsed, by playing these plans through on the public sample."
+    else:
+        words = f"Students: rehearsed on the public sample, but for those with {BY_RULE}, which are by rule. {hope}"
+    solution, best = found.solution, found.best
+    wished = None if solution is None else solution.wish.accuracy
+    if wished is not None and best.rehearsed and (best.student_accuracy or 0.0) < wished:
+        words += (
+            f" The wish was solved for by the rule; rehearsed, the first plan reaches {best.student_accuracy:.1%}, "
+            f"not the {wished:.1%} wished for: wish for as much more."
+        )
+    return words
 
 
 def _going_on(found: Answer, earlier: EarlierRuns) -> str:
@@ -270,6 +293,12 @@ def _table(found: Answer) -> Table:
             "–" if one.max_abstentions is None else f"{one.max_abstentions:,}",
             f"{one.answered:,.0f}",
             f"{one.label_accuracy:.1%}",
-            "–" if one.student_accuracy is None else f"{one.student_accuracy:.1%}",
+            _student(one, mixed=any(other.rehearsed for other in found.proposals)),
         )
     return shown
+
+
+def _student(plan: Proposal, *, mixed: bool) -> str:
+    if plan.student_accuracy is None:
+        return "–"
+    return f"{plan.student_accuracy:.1%}" + (f" {BY_RULE}" if mixed and not plan.rehearsed else "")

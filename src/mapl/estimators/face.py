@@ -107,16 +107,21 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _planned(self, given: Given, request: Request, n_questions: int) -> tuple[Planned, Learner]:
         """Fix what will be released at most, and try the learner out, before a teacher sees a private row."""
+        request, learner = self._teaching(given, request)
+        plan = planned(request, n_questions)
+        if plan.warning:
+            warnings.warn(plan.warning, stacklevel=3)
+        return plan, learner
+
+    def _teaching(self, given: Given, request: Request) -> tuple[Request, Learner]:
+        """Return who teaches, tried out on public rows, and the request with what follows from it."""
         teacher = DEFAULT_TEACHER if self.learner is None else self.learner
         request = replace(request, spectral=sees_spectral(teacher, given.encoder))
         if request.n_teachers is None:
             request = sized(request, given)
         learner = as_learner(teacher, request.classes, given.schema, for_teachers(given.encoder))
         rehearse(learner, given.public, len(request.classes), n_jobs=self.n_jobs, time_limit=self.time_limit)
-        plan = planned(request, n_questions)
-        if plan.warning:
-            warnings.warn(plan.warning, stacklevel=3)
-        return plan, learner
+        return request, learner
 
     def _opened_ledger(self, plan: Plan) -> Ledger:
         """Return a ledger in which nothing but this fit is recorded: neither teachers nor rows can be resumed."""

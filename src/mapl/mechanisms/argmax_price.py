@@ -36,6 +36,9 @@ MOST_SIGMA_PROFILED = 45.0
 """Beyond this noise hockey-stick accounting of three or more classes takes too long; the Renyi figure stands."""
 MOST_SIGMA_TWO_CLASSES = 1000.0
 """The same for two classes and single bits, whose laws are few: what ROUNDING covers is the limit."""
+FIRST_TRIED = MOST_SIGMA_TWO_CLASSES / 128
+"""Where calibration begins to double: it meets the widest noise that has the exact price, beyond which only more
+noise than that is affordable again."""
 LEAST_NOISE, MOST_NOISE = 0.2, 1e5
 """Noise below protects nobody, noise above is too wide to tabulate."""
 MOST_EPSILON = 27.0

@@ -11,7 +11,7 @@ import numpy as np
 from mapl.accounting import ORDERS, Loss, capacity, smallest_real
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms import ladder as first
-from mapl.mechanisms.argmax_price import PricedWithSampling, argmax_loss, usable, usable_noise
+from mapl.mechanisms.argmax_price import FIRST_TRIED, PricedWithSampling, argmax_loss, usable, usable_noise
 from mapl.mechanisms.ladder import Ladder
 from mapl.mechanisms.mechanism import Floats, Parameters, Task, until_nth
 from mapl.mechanisms.noise_law import chance_of_leader, law_of_argmax, noisy_argmax
@@ -131,7 +131,7 @@ def _sigma_for(budget: Budget, limit: int, share: float) -> float:
         )
 
     try:
-        return smallest_real(affordable, 0.5, 8.0, rounds=16)
+        return smallest_real(affordable, 0.5, FIRST_TRIED, rounds=16)
     except CannotCalibrate:
         raise CannotCalibrate(
             f"epsilon {budget.epsilon:g} cannot pay for {limit} fallback answers; lower max_abstentions."

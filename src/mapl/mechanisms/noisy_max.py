@@ -8,7 +8,15 @@ from typing import ClassVar, Self
 
 from mapl.accounting import Loss, largest_integer, smallest_real
 from mapl.errors import CannotCalibrate
-from mapl.mechanisms.argmax_price import LEAST_NOISE, argmax_growth, argmax_loss, sampled, usable, usable_noise
+from mapl.mechanisms.argmax_price import (
+    FIRST_TRIED,
+    LEAST_NOISE,
+    argmax_growth,
+    argmax_loss,
+    sampled,
+    usable,
+    usable_noise,
+)
 from mapl.mechanisms.mechanism import Floats, Parameters, Task
 from mapl.mechanisms.noise_law import answered_by_argmax, chance_of_leader, noisy_argmax
 from mapl.noise import Coins, discrete_gaussian
@@ -161,4 +169,4 @@ def estimated_sigma(task: Task, answers: int) -> float:
         widened = Loss.of({a: r * margin for a, r in loss.divergences}, loss.delta)
         return widened.epsilon(budget.delta) <= budget.epsilon
 
-    return smallest_real(affordable, LEAST_NOISE, 8.0, rounds=20)
+    return smallest_real(affordable, LEAST_NOISE, FIRST_TRIED, rounds=20)

@@ -1,7 +1,7 @@
 """The only randomness that protects people: exact integers from the operating system's generator."""
 
 from mapl.noise.coins import ONE, Coins, SeededCoins, SystemCoins
-from mapl.noise.tables import DEVIATION, NoiseTable, discrete_gaussian, discrete_laplace
+from mapl.noise.tables import DEVIATION, NoiseTable, discrete_gaussian, discrete_laplace, rounded_gaussian
 
 __all__ = [
     "DEVIATION",
@@ -12,4 +12,5 @@ __all__ = [
     "SystemCoins",
     "discrete_gaussian",
     "discrete_laplace",
+    "rounded_gaussian",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from flint import arb, ctx, fmpz
@@ -148,3 +149,23 @@ def discrete_laplace(scale: float) -> NoiseTable:
             masses.append(masses[-1] * ratio)
         missing = masses[-1] * ratio / (1 - ratio)
         return _table("discrete Laplace", scale, masses, missing)
+
+
+@lru_cache(maxsize=32)
+def rounded_gaussian(sigma: float) -> NoiseTable:
+    """Tabulate a normal variable of this deviation, rounded to the nearest integer.
+
+    Added to an integer it is the rounded sum of that integer and a normal variable: a post-processing, so that
+    whatever is proved for continuous normal noise holds for it too, at every whole shift.
+    """
+    finite_positive(sigma=sigma)
+    if sigma < LEAST_SCALE:
+        raise _too_narrow("Rounded Gaussian", sigma)
+    half_width = int(sigma * (2 * TAIL_BITS * np.log(2)) ** 0.5) + 1
+    if half_width > MAX_HALF_WIDTH:
+        raise _too_wide("Rounded Gaussian", sigma)
+    with ctx.workprec(PRECISION):
+        scale = 1 / (2 * arb(2).sqrt() * arb(sigma))
+        beyond = [(scale * (2 * k + 1)).erfc() / 2 for k in range(half_width + 1)]
+        masses = [1 - 2 * beyond[0], *(near - far for near, far in pairwise(beyond))]
+        return _table("rounded Gaussian", sigma, masses, beyond[-1])

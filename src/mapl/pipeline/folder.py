@@ -47,6 +47,16 @@ class RunFolder:
         return self.private / "ledger.sqlite"
 
     @property
+    def teachers(self) -> Path:
+        """The models of teachers that are kept for questions to come."""
+        return self.private / "teachers"
+
+    @property
+    def service_key(self) -> Path:
+        """The secret from which a service makes the digests of questions and of API keys."""
+        return self.private / "service.key"
+
+    @property
     def scratch(self) -> Path:
         """Temporary files of teachers, shards among them; it is there while a process is at work."""
         return self.private / "scratch"
@@ -118,6 +128,10 @@ class RunFolder:
                 )
             with _made_anew(self.scratch):
                 yield
+
+    @property
+    def finished(self) -> bool:
+        return self._finished.exists()
 
     def finish(self) -> None:
         """Note that everything public has been written."""

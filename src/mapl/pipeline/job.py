@@ -21,6 +21,7 @@ from mapl.pipeline.folder import RunFolder
 from mapl.pipeline.inputs import Declared, PublicRows, fingerprint
 from mapl.pipeline.label import Labelled
 from mapl.planning.plan import Plan
+from mapl.students.active import Active
 from mapl.students.student import Student
 from mapl.teachers.described import described
 from mapl.types import ABSTAIN
@@ -57,7 +58,7 @@ class Learners:
 
     teacher: Any = None
     student: Any = None
-    strategy: str = "auto"
+    strategy: str | Active = "auto"
     time_limit: float | None = None
     n_jobs: int = -1
 
@@ -67,6 +68,13 @@ class Learners:
         if self.teacher is not None:
             return "a learner"
         return None if self.strategy == "auto" else "a strategy of the student"
+
+    @property
+    def active(self) -> Active | None:
+        """How questions are chosen, None where all public rows are asked."""
+        if isinstance(self.strategy, Active):
+            return self.strategy
+        return Active() if self.strategy == Active.name else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +124,11 @@ class Job:
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """Return the public settings of the run."""
+        strategy = self.learners.strategy
         return {
             **more,
             "student": _named(self.learners.student),
-            "strategy": self.learners.strategy,
+            "strategy": strategy if isinstance(strategy, str) else strategy.name,
             "label": self.source.declared.label,
             "groups": list(self.tables.groups),
         }

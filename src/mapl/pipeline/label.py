@@ -123,20 +123,7 @@ def label(
     aside = None
     if planned.error_estimate is not None:
         aside = split(sharded.ids, sharded.shards.key, HELD_OUT_SHARE, "error estimate")
-    resumed = place.ballot is not None and place.ballot.exists()
-    ballot = poll(
-        learner,
-        sharded,
-        take(questions, asked),
-        n_classes=len(plan.classes),
-        ballot=Ballot.load(place.ballot) if place.ballot is not None and resumed else None,
-        n_jobs=effort.n_jobs,
-        time_limit=effort.time_limit,
-        on_progress=effort.on_progress,
-        checkpoint=place.ballot,
-        held_out=aside,
-        scratch=place.scratch,
-    )
+    ballot = voted(sharded, take(questions, asked), learner, place, len(plan.classes), effort, held_out=aside)
     choice, rate = planned.choice, None
     earlier: tuple[StageSpend, ...] = ()
     if choice is None:
@@ -157,6 +144,33 @@ def label(
     )
     why = plan.why if planned.choice is not None else f"{plan.why}; {choice.why}"
     return Labelled(released, asked, n_rows(questions), choice.mechanism, why, statement, rate)
+
+
+def voted(
+    sharded: Sharded,
+    questions: Rows,
+    learner: Learner,
+    place: Workplace,
+    n_classes: int,
+    effort: Effort,
+    *,
+    held_out: Flags | None = None,
+) -> Ballot:
+    """Train a teacher on every shard and let it vote on every question; those that have voted already are kept."""
+    resumed = place.ballot is not None and place.ballot.exists()
+    return poll(
+        learner,
+        sharded,
+        questions,
+        n_classes=n_classes,
+        ballot=Ballot.load(place.ballot) if place.ballot is not None and resumed else None,
+        n_jobs=effort.n_jobs,
+        time_limit=effort.time_limit,
+        on_progress=effort.on_progress,
+        checkpoint=place.ballot,
+        held_out=held_out,
+        scratch=place.scratch,
+    )
 
 
 def order(n_questions: int) -> NDArray[np.int64]:

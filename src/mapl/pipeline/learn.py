@@ -13,7 +13,9 @@ from mapl.data.schema import Schema
 from mapl.data.shards import ShardKey
 from mapl.data.table import private_table, read_table
 from mapl.noise import Coins, SystemCoins
+from mapl.pipeline.by_active import by_active
 from mapl.pipeline.by_cells import by_cells
+from mapl.pipeline.by_soft import by_soft, is_soft
 from mapl.pipeline.by_teachers import by_teachers
 from mapl.pipeline.folder import RunFolder
 from mapl.pipeline.inputs import PublicRows, declared, public_rows, read_private, split_label_private, test_rows
@@ -73,6 +75,10 @@ def learn(
 
 
 def _method(job: Job, request: Request, facts: Facts) -> Method:
+    if is_soft(job.learners.strategy):
+        return by_soft(job, request, str(job.learners.strategy))
+    if job.learners.active is not None:
+        return by_active(job, request, job.learners.active)
     if request.candidates:
         return by_selection(job, request)
     way, why = method_for(facts) if request.method == "auto" else (request.method, f"{request.method} as asked")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from mapl.teachers.ballot import FALLBACK
 from mapl.teachers.learner import Learner
 from mapl.types import Labels, positive_integer
 
-TEACHERS = 200
-"""How many small teachers vote, for each number of rows that votes are counted at."""
+TEACHERS, TEACHERS_OF_A_PLAN = 200, 400
+"""How many small teachers vote, for each number of rows that votes are counted at; more to forecast one plan."""
 LEARNERS = 10, 40
 """How many learners a point of the curve is averaged over, at least and at most; more where they learn from few."""
 FEWEST_ROWS = 40
@@ -70,16 +70,64 @@ def measured_votes(
         Called with the number of learners that are done, of `n_fits`.
     """
     positive_integer(n_teachers=n_teachers, n_classes=n_classes)
+    plan = measurements(n_rows(rows), per_teacher, n_teachers)
+    points: dict[int, tuple[int, int]] = {}
+    counted: list[CountedVotes] = []
+    for one, votes, wrong, tested in _measured(learner, rows, labels, plan, n_classes, seed, on_progress):
+        before = points.get(one.size, (0, 0))
+        points[one.size] = before[0] + wrong, before[1] + tested
+        counted += votes
+    rates = [(float(size), wrong / tested, float(tested)) for size, (wrong, tested) in sorted(points.items())]
+    return MeasuredVotes(LearningCurve(_falling(rates), 1 - 1 / n_classes), n_classes, tuple(counted))
+
+
+def with_votes_at(
+    measured: MeasuredVotes,
+    learner: Learner,
+    rows: Rows,
+    labels: Labels,
+    per_teacher: Sequence[float],
+    *,
+    n_teachers: int = TEACHERS_OF_A_PLAN,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> MeasuredVotes:
+    """Count votes on the same sample at further numbers of rows per teacher, those of the plans to be forecast.
+
+    The curve stays as it is. Sizes that were counted already are not counted again.
+    """
+    plan = votes_wanted(measured, n_rows(rows), per_teacher, n_teachers)
+    found = _measured(learner, rows, labels, plan, measured.n_classes, seed, on_progress)
+    # Of two counts at one size the later, of more teachers, is the nearest.
+    return replace(measured, counted=(*(one for _, votes, _, _ in found for one in votes), *measured.counted))
+
+
+def votes_wanted(
+    measured: MeasuredVotes, total: int, per_teacher: Sequence[float], n_teachers: int = TEACHERS_OF_A_PLAN
+) -> list[Measurement]:
+    """Return what `with_votes_at` still has to count."""
+    known = {one.rows for one in measured.counted if one.n_teachers >= n_teachers}
+    return [one for one in measurements(total, per_teacher, n_teachers) if one.votes and one.size not in known]
+
+
+def _measured(
+    learner: Learner,
+    rows: Rows,
+    labels: Labels,
+    plan: Sequence[Measurement],
+    n_classes: int,
+    seed: int,
+    on_progress: Progress | None,
+) -> Iterator[tuple[Measurement, list[CountedVotes], int, int]]:
+    """Carry measurements out: the votes, where they count, and how many predictions were wrong, of how many."""
     total = n_rows(rows)
-    plan = measurements(total, per_teacher, n_teachers)
     rng = np.random.default_rng(seed)  # parts of public rows protect nobody
     asked = np.sort(rng.permutation(total)[:MOST_QUESTIONS])
     questions, truth = learner.prepare(take(rows, asked)), np.asarray(labels, dtype=np.int64)[asked]
-    points: dict[int, tuple[int, int]] = {}
-    counted, done = [], 0
+    done = 0
     for one in plan:
         counts = np.zeros((len(asked), n_classes), dtype=np.int64)
-        wrong, tested = points.get(one.size, (0, 0))
+        wrong = tested = 0
         for _ in range(one.repeats):
             part = np.sort(rng.permutation(total)[: one.size])
             votes = _votes(learner, rows, labels, part, questions, len(asked), n_classes, int(rng.integers(2**31)))
@@ -89,12 +137,11 @@ def measured_votes(
             done += 1
             if on_progress is not None:
                 on_progress(done)
-        points[one.size] = wrong, tested
+        counted = []
         if one.votes:
             voted = counts.sum(axis=1) > 0
-            counted.append(CountedVotes(one.size, total, one.repeats, asked[voted], counts[voted], truth[voted]))
-    rates = [(float(size), wrong / tested, float(tested)) for size, (wrong, tested) in sorted(points.items())]
-    return MeasuredVotes(LearningCurve(_falling(rates), 1 - 1 / n_classes), n_classes, tuple(counted))
+            counted = [CountedVotes(one.size, total, one.repeats, asked[voted], counts[voted], truth[voted])]
+        yield one, counted, wrong, tested
 
 
 def measurements(

@@ -75,6 +75,7 @@ def planned_cells(
         budget=request.budget,
         stages=tuple(stages),
         why=f"{why}; {cells.n_cells - (cells.partition.far is not None)} cells {because}",
+        together=request.together,
     )
     return PlannedCells(request, plan, cells, space)
 

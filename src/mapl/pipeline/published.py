@@ -136,6 +136,12 @@ def publish_cells(folder: RunFolder, counted: Counted, classes: Classes, questio
     _publish(folder.public / CELLS, sink.getvalue().to_pybytes())
 
 
+def publish_files(folder: RunFolder, files: Mapping[str, bytes]) -> None:
+    """Write further public files of a run."""
+    for name, content in files.items():
+        _publish(folder.public / name, content)
+
+
 def publish_student(folder: RunFolder, train: Callable[[], Student], statement: str) -> Student:
     """Train, write and return the student, and write its model card; one that is there already is only read."""
     if not folder.student.exists():

@@ -84,8 +84,9 @@ def rehearsed_student(
         lesson = take(rows, counted.asked[asked[known]])
         predicted = _taught(learner, lesson, released[known], questions, len(others), task.n_classes)
         hits.append(float((predicted == np.asarray(labels)[counted.asked[others]]).mean()))
-    gain = measured.gain(rows_per_teacher, task.n_teachers)
-    return Rehearsal(float(np.mean(answered)), min(float(np.mean(hits)) + gain, 1.0), float(np.std(hits)))
+    accuracy = float(np.mean(hits))
+    gain = measured.student_gain(rows_per_teacher, task.n_teachers, accuracy)
+    return Rehearsal(float(np.mean(answered)), min(accuracy + gain, 1.0), float(np.std(hits)))
 
 
 def _scaled(counted: CountedVotes, n_teachers: int) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from mapl.planning import Agreement, Choice, choose
 from mapl.planning.agreement import agreement_from
 from mapl.planning.plan import Plan, Stage
 from mapl.planning.teachers_rule import teachers_for
+from mapl.planning.together import Together
 from mapl.release.error_estimate import ErrorEstimate, hard_questions
 from mapl.release.loop import admit, refuse_senseless
 from mapl.release.promise import promise_of
@@ -57,6 +58,8 @@ class Request:
     partition: Kind = "points"
     rounds: int = 1
     per_unit: str = KEYED
+    together: Together | None = None
+    """Earlier runs on the same people, whose promises count; the budget is what they leave for this one."""
 
     def __post_init__(self) -> None:
         refuse_senseless(self.mechanism, self.budget)
@@ -91,6 +94,8 @@ class Request:
                 "Replace-one compares tables in which one unit's records change under the same public id, so it "
                 "needs a column of ids: give it with --unit, or take the add-remove adjacency."
             )
+        if self.together is not None:
+            self.together.admit(self.budget, adjacency=self.adjacency, unit=self.unit_name)
         if not 0 <= self.error_share <= MOST_ERROR_SHARE:
             raise InvalidParameter(
                 f"The share of the budget for the error estimate is {self.error_share:g}; it must lie between 0 "
@@ -221,6 +226,7 @@ def planned(request: Request, n_questions: int) -> Planned:
             for words in (request.why, f"{n_teachers} teachers {why_teachers}", choice.why if choice else "")
             if words
         ),
+        together=request.together,
     )
     return Planned(request, plan, task, choice, estimate, warning)
 

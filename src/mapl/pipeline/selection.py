@@ -132,6 +132,7 @@ def planned_selection(request: Request, methods: Mapping[str, Method], best: Bes
         budget=request.budget,
         stages=(*stages, choice),
         why=f"{', '.join(plans)} with equal shares of epsilon, and {SHARE:.0%} of the units to choose among them",
+        together=request.together,
     )
 
 

@@ -53,11 +53,15 @@ class Answer:
 
         Words in capitals are for the user to fill in. Budgets round down: more than what is left is never spent.
         """
-        question = self.question
-        assert question.epsilon is not None
+        question, budget, earlier = self.question, self.question.budget, ""
+        if self.earlier is not None and not votes_alone(plan):
+            # `learn` takes what earlier runs have promised off the total by itself.
+            budget = self.earlier.together_with(budget)
+            given = [shlex.quote(run.name) for run in self.earlier.runs if run.told_by is None]
+            earlier = "".join(f" --continue {name}" for name in given)
         options: dict[str, Any] = {
-            "epsilon": not_above(question.epsilon),
-            "delta": not_above(question.delta),
+            "epsilon": not_above(budget.epsilon),
+            "delta": not_above(budget.delta),
             "mechanism": plan.mechanism,
             "queries": plan.asked,
             "max-abstentions": plan.max_abstentions,
@@ -71,7 +75,8 @@ class Answer:
             }
         else:
             rows = "--label-private" if question.adjacency == "labels" else "--public PUBLIC"
-            verb = f"mapl learn PRIVATE {rows} --label COLUMN --classes {_classes(question.n_classes)} --out RUN"
+            classes = _classes(question.n_classes)
+            verb = f"mapl learn PRIVATE {rows} --label COLUMN --classes {classes} --out RUN{earlier}"
             options |= {
                 "teachers": plan.n_teachers,
                 "rows": question.rows,
@@ -94,7 +99,9 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values; docs/plan.md explains the fields, and their meaning stays."""
         question, solution = self.question, self.solution
-        assumed = None if question.learning_curve is not None else question.agreement or Agreement.default()
+        assumed = None
+        if question.learning_curve is None:
+            assumed = question.public_votes or question.agreement or Agreement.default()
         return {
             "schema": SCHEMA,
             "epsilon": question.epsilon,
@@ -138,6 +145,7 @@ class Answer:
             "label_accuracy": plan.label_accuracy,
             "plurality_accuracy": plan.plurality_accuracy,
             "student_accuracy": plan.student_accuracy,
+            "student_forecast": plan.student_forecast,
             "calibrated": plan.calibrated,
             "assumes": list(plan.assumes),
             "command": self.command(plan),

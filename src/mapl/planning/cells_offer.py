@@ -24,7 +24,7 @@ def cells_offer(question: Question) -> CellsOffer | None:
 
     The questions stand for the public rows: every one of them may become a cell.
     """
-    asked = question.teachers, question.max_abstentions, question.agreement
+    asked = question.teachers, question.max_abstentions, question.agreement, question.public_votes
     if question.epsilon is None or question.queries is None or any(one is not None for one in asked):
         return None
     n_cells, why = cells_for(question.rows, question.queries, question.epsilon)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, Self
 
 from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter, MaplError
 from mapl.planning.plan import Plan
+from mapl.planning.together import Promised, Together, rounded
 from mapl.types import Budget
 
 NOTHING = Fraction(1, 10**6)
@@ -34,6 +34,11 @@ class EarlierRun:
     unit: str
     head: str | None = None
     place: str | None = None
+    digest: str = ""
+    before: tuple[Promised, ...] = ()
+    """The runs that it went on from, by its own plan: they count, too."""
+    told_by: str | None = None
+    """The run whose plan told of this one; None for a run that was given."""
 
     @classmethod
     def of(cls, name: str, *, plan: str, statement: str | None, place: str | None = None) -> Self:
@@ -44,8 +49,9 @@ class EarlierRun:
         """
         planned = _plan(name, plan)
         budget = planned.budget
+        known = planned.digest, () if planned.together is None else planned.together.runs
         if statement is None:
-            return cls(name, budget.epsilon, budget.delta, planned.adjacency, planned.unit, place=place)
+            return cls(name, budget.epsilon, budget.delta, planned.adjacency, planned.unit, None, place, *known)
         said = _statement(name, statement)
         if said.get("plan_digest") != planned.digest:
             raise InvalidData(
@@ -59,12 +65,17 @@ class EarlierRun:
                 "else. Leave it out only if nothing of it was or will be published."
             )
         epsilon, delta = max(epsilon, budget.epsilon), max(delta, budget.delta)
-        return cls(name, epsilon, delta, planned.adjacency, planned.unit, said.get("ledger_head"), place)
+        return cls(name, epsilon, delta, planned.adjacency, planned.unit, said.get("ledger_head"), place, *known)
 
     @property
     def terms(self) -> str:
         """What its epsilon is about, in the words of its plan."""
         return f"adjacency: {self.adjacency}; unit: {self.unit}"
+
+    def promised(self) -> Promised:
+        """Return what a later plan publishes about it: the name of its folder, not where that lies."""
+        name = self.name if self.place is None else self.place.rstrip("/").rsplit("/", 1)[-1]
+        return Promised(name, self.epsilon, self.delta, self.digest, self.head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +118,11 @@ class EarlierRuns:
     @property
     def epsilon(self) -> float:
         """What all of them guarantee together, rounded up."""
-        return _rounded(sum(Fraction(run.epsilon) for run in self.runs), upwards=True)
+        return rounded(sum(Fraction(run.epsilon) for run in self.runs), upwards=True)
 
     @property
     def delta(self) -> float:
-        return _rounded(sum(Fraction(run.delta) for run in self.runs), upwards=True)
+        return rounded(sum(Fraction(run.delta) for run in self.runs), upwards=True)
 
     def refuse_other(self, *, adjacency: str | None, unit: str | None) -> None:
         """Refuse to go on under another promise than that of the runs."""
@@ -136,13 +147,19 @@ class EarlierRuns:
                 f"allowed in all ({self.runs[0].terms}). Nothing is left of {what}; a further run needs a larger "
                 "total, which has to be allowed by whoever answers for the data."
             )
-        return Budget(_rounded(left, upwards=False), _rounded(left_delta, upwards=False))
+        if left_delta <= NOTHING * Fraction(total.delta):
+            left_delta = Fraction(0)
+        return Budget(rounded(left, upwards=False), rounded(left_delta, upwards=False))
 
     def together_with(self, new: Budget) -> Budget:
         """Return what has to be allowed in all for a new run with a budget of its own, rounded up."""
         epsilon = sum((Fraction(run.epsilon) for run in self.runs), Fraction(new.epsilon))
         delta = sum((Fraction(run.delta) for run in self.runs), Fraction(new.delta))
-        return Budget(_rounded(epsilon, upwards=True), _rounded(delta, upwards=True))
+        return Budget(rounded(epsilon, upwards=True), rounded(delta, upwards=True))
+
+    def going_on(self, allowed: Budget) -> Together:
+        """Return what the plan of one more run records about them."""
+        return Together(allowed, self.adjacency, self.unit, tuple(run.promised() for run in self.runs))
 
     def described(self) -> str:
         """Say what they have promised together."""
@@ -152,8 +169,18 @@ class EarlierRuns:
 
 
 def composed(runs: Sequence[EarlierRun]) -> EarlierRuns | None:
-    """Compose runs, None where there are none."""
-    return EarlierRuns(tuple(runs)) if runs else None
+    """Compose runs, and those that they went on from themselves; None where there are none.
+
+    A run that was given and is told of by another's plan counts once if both know its ledger's head. One that had
+    not finished when the other began has none there, and counts twice: too much is on the safe side.
+    """
+    found = list(runs)
+    for run in runs:
+        for old in run.before:
+            if not any(_known_equal(old.ledger_head, one.head) for one in found):
+                known = replace(run, name=old.run, epsilon=old.epsilon, delta=old.delta, head=old.ledger_head)
+                found.append(replace(known, digest=old.plan_digest, place=None, before=(), told_by=run.name))
+    return EarlierRuns(tuple(found)) if found else None
 
 
 def _plan(name: str, text: str) -> Plan:
@@ -190,11 +217,3 @@ def _finite(value: Any) -> float | None:
 
 def _known_equal(one: str | None, other: str | None) -> bool:
     return one is not None and one == other
-
-
-def _rounded(exact: Fraction | int, *, upwards: bool) -> float:
-    """Return the nearest float that does not promise too much: a spend rounds up, a rest down."""
-    near = float(exact)
-    if upwards and near < exact:
-        return math.nextafter(near, math.inf)
-    return math.nextafter(near, 0.0) if not upwards and near > exact else near

@@ -9,7 +9,7 @@ import numpy as np
 
 from mapl.errors import CannotCalibrate
 from mapl.mechanisms import AnyMechanism, Task, make
-from mapl.mechanisms.ladder import Ladder, design
+from mapl.mechanisms.ladder import MOST_ABSTENTIONS, Ladder, design
 from mapl.mechanisms.rungs import MOST_RUNGS
 from mapl.mechanisms.threshold_ladder import ThresholdLadder
 from mapl.planning.expectation import Expected, expect
@@ -18,9 +18,8 @@ from mapl.types import Budget
 
 USEFUL = 0.5
 """A limit is considered only if a unanimous vote would be answered with at least this probability."""
-MOST_ABSTENTIONS = 2000
 MOST_THRESHOLD_ABSTENTIONS = 7
-MANY_TEACHERS = 2000
+MANY_TEACHERS, MANY_QUESTIONS = 2000, 2000
 ROBUST = 0.999
 COARSE, FINE = 3.2, 1.35
 """Ratios between limits that are tried: everywhere first, then around the best."""
@@ -33,7 +32,7 @@ def best_limit(name: str, task: Task, agreement: Expected, given: dict[str, Any]
     most = MOST_THRESHOLD_ABSTENTIONS if name == "threshold-ladder" else MOST_ABSTENTIONS
     # Pricing a noisy max of three or more classes, or a long table, takes a second, so fewer limits are tried.
     slow = (name == "ladder-then-max" and task.n_classes > 2) or task.n_teachers > MANY_TEACHERS
-    tried = 4 if slow else 14
+    tried = 4 if slow else 14 if task.n_queries <= MANY_QUESTIONS else 20
     for limit in _limits(task.n_queries, most, tried):
         try:
             mechanism = make(name, task, max_abstentions=limit, **given)

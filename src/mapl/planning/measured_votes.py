@@ -17,6 +17,9 @@ from mapl.types import positive_integer
 
 Floats = NDArray[np.float64]
 
+LEAST_POWER = 0.3
+"""Errors fall at least like this power of the variance."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedVotes:
@@ -87,9 +90,29 @@ class MeasuredVotes:
         astray by some variance v; J teachers on parts of P rows by v (m / P + 1 / J), which is what one learner
         does on m / (m / P + 1 / J) rows. So the curve tells what K teachers on disjoint parts gain.
         """
+        few, many = self._worth(rows_per_teacher, n_teachers)
+        return max(self.curve.error(few) - self.curve.error(many), 0.0)
+
+    def student_gain(self, rows_per_teacher: float, n_teachers: int, student_accuracy: float) -> float:
+        """Return how much more accurate a student of the run's votes will be than one of the votes counted here.
+
+        Less than `gain` where the student lacks most by itself, having few labels. What a learner lacks falls like
+        variance to some power c, which the curve tells, and variances add up: the student's is its teachers' and
+        its own.
+        """
+        few, many = self._worth(rows_per_teacher, n_teachers)
+        counted, run = (max(self.curve.error(rows) - self.curve.floor, 1e-9) for rows in (few, many))
+        lacking = 1 - student_accuracy - self.curve.floor
+        if counted <= run or lacking <= counted:
+            return max(counted - run, 0.0)
+        c = min(max(math.log(counted / run) / math.log(many / few), LEAST_POWER), 1.0)
+        return float(lacking - (lacking ** (1 / c) - counted ** (1 / c) + run ** (1 / c)) ** c)
+
+    def _worth(self, rows_per_teacher: float, n_teachers: int) -> tuple[float, float]:
+        """Return on how many rows one learner goes astray as far as the counted teachers, and as the run's, do."""
         nearest = self.nearest(rows_per_teacher)
         astray = nearest.rows / nearest.pool + 1 / nearest.n_teachers + 1 / n_teachers
-        return max(self.curve.error(nearest.rows / astray) - self.curve.error(rows_per_teacher * n_teachers), 0.0)
+        return nearest.rows / astray, rows_per_teacher * n_teachers
 
     def _noise(self, rows: float) -> float:
         label = correlation_of(self.curve.floor, self.n_classes)

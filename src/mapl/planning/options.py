@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from mapl.errors import CannotCalibrate, MaplError
 from mapl.mechanisms import AnyMechanism, Task, make
+from mapl.mechanisms.ladder import MOST_ABSTENTIONS
 from mapl.planning import candidates
 from mapl.planning.expectation import Expected, asked_by, expect, fidelity
 from mapl.planning.forecast import Forecast
 from mapl.planning.limits import (
-    MOST_ABSTENTIONS,
     USEFUL,
     best_ladder,
     best_limit,

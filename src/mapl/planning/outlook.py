@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mapl.accounting import ORDERS, capacity
 from mapl.errors import CannotCalibrate
 from mapl.mechanisms.argmax_price import MOST_SIGMA_EXACT
-from mapl.mechanisms.ladder import usual_orders
+from mapl.mechanisms.ladder import MOST_ABSTENTIONS, usual_orders
 from mapl.planning.learning_curve import LearningCurve
 from mapl.planning.noise_grid import LOOSE_PRICE, PRICE, TEST_PRICE
 from mapl.planning.quick_ladders import QuickLadders
@@ -32,8 +32,8 @@ Family = Literal["ladder", "ladder-then-argmax", "argmax", "confident"]
 LINK_SLOPE = {2: 0.985 * math.sqrt(2 / math.pi), 3: 0.91 * math.sqrt(2 / math.pi)}
 """A link's chance of the winner is close to (1 + sin(slope z)) / 2 where Gaussian noise of the same price has
 Phi(z); two or three classes have a link."""
-MOST_LIMIT = 3000
-LIMITS, NUMBERS_ASKED = 13, 12
+LIMITS, FARTHEST, NUMBERS_ASKED = 13, 3000, 12
+"""So many limits on abstentions are compared up to FARTHEST, and beyond in the same ratios."""
 NEARLY_ALL = np.array([0.95, 0.9, 0.8, 0.7])
 BARS = np.array([0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
 """Shares of the votes that a consensus test may ask for."""
@@ -129,7 +129,9 @@ def limits_for(n_queries: int, fixed: int | None = None) -> tuple[int, ...]:
     """Return the limits on abstentions that are worth comparing."""
     if fixed is not None:
         return (fixed,)
-    return tuple(sorted({round(t) for t in np.geomspace(1, min(n_queries, MOST_LIMIT), LIMITS)}))
+    most = min(n_queries, MOST_ABSTENTIONS)
+    more = math.ceil((LIMITS - 1) * math.log(max(most / FARTHEST, 1)) / math.log(FARTHEST))
+    return tuple(sorted({round(t) for t in np.geomspace(1, most, LIMITS + more)}))
 
 
 def outlooks(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
+from mapl.planning.together import Together
 from mapl.types import Budget, positive_integer
 
 SCHEMA = 1
@@ -88,6 +89,8 @@ class Plan:
     budget: Budget
     stages: tuple[Stage, ...]
     why: str
+    together: Together | None = None
+    """The earlier runs that this one goes on from, and what was allowed for all of them; None for a run alone."""
 
     def __post_init__(self) -> None:
         positive_integer(n_queries=self.n_queries)
@@ -106,6 +109,8 @@ class Plan:
                 f"{self.budget.epsilon:g} and {self.budget.delta:g} (adjacency: {self.adjacency}; unit: "
                 f"{self.unit}). Give the stages smaller shares."
             )
+        if self.together is not None:
+            self.together.admit(self.budget, adjacency=self.adjacency, unit=self.unit)
 
     def stage(self, name: str) -> Stage:
         """Return the stage of that name."""
@@ -138,7 +143,9 @@ class Plan:
                 for s in given.pop("stages")
             )
             budget, classes = _budget(given.pop("budget")), tuple(given.pop("classes"))
-            return cls(budget=budget, stages=stages, classes=classes, **given)
+            before = given.pop("together", None)
+            together = None if before is None else Together.of(before)
+            return cls(budget=budget, stages=stages, classes=classes, together=together, **given)
         except (ValueError, KeyError, TypeError, AttributeError) as failure:
             if isinstance(failure, (InvalidData, InvalidParameter)):
                 raise
@@ -165,6 +172,7 @@ class Plan:
                 for stage in self.stages
             ],
             "why": self.why,
+            **({} if self.together is None else {"together": self.together.to_dict()}),
         }
 
 

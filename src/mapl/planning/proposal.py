@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from mapl.mechanisms import AnyMechanism, Task
+from mapl.mechanisms import AnyMechanism, Task, make
 from mapl.planning.expectation import expect
 from mapl.planning.outlook import Crowd, Outlook
 from mapl.planning.question import Question
@@ -23,7 +23,8 @@ class Proposal:
     """A plan and what it is expected to give; all numbers of questions are expectations.
 
     ``calibrated`` says that the mechanism's settings are final and certified; where pricing three or more classes
-    would take seconds, they are good to about a percent and a run settles them.
+    would take seconds, they are good to about a percent and a run settles them. ``student_forecast`` says where the
+    student's accuracy comes from: the rule of `mapl.planning.student_model`, or runs rehearsed on public rows.
     """
 
     mechanism: str
@@ -39,11 +40,18 @@ class Proposal:
     student_accuracy: float | None
     calibrated: bool
     assumes: tuple[str, ...] = field(default=())
+    rehearsed: bool = False
 
     @property
     def agreement(self) -> float:
         """The expected share of answers that give the teachers' winner."""
         return self.winners / self.answered if self.answered else 0.0
+
+    @property
+    def student_forecast(self) -> Literal["rule", "rehearsed"] | None:
+        if self.student_accuracy is None:
+            return None
+        return "rehearsed" if self.rehearsed else "rule"
 
 
 def keeps_floor(plan: Proposal | Outlook, *, optimism: float = 0.0) -> bool:
@@ -59,7 +67,9 @@ def answers_nearly_all(plan: Proposal | Outlook) -> bool:
 def forecast_of(mechanism: AnyMechanism, task: Task, crowd: Crowd, question: Question) -> Proposal:
     """Forecast a calibrated mechanism by exact expectation over coins and orders of the questions."""
     votes = crowd.votes
-    expected = expect(mechanism, task, votes.sample(task.n_teachers, task.n_classes))
+    known = question.public_votes
+    sample = votes.sample(task.n_teachers, task.n_classes) if known is None else known.as_right_as_sure()
+    expected = expect(mechanism, task, sample)
     right = expected.winners if expected.right is None else expected.right
     accuracy = min(right / expected.answered, 1.0) if expected.answered > 0 else 0.0
     curve, student = question.student_curve, None
@@ -88,6 +98,14 @@ def forecast_of(mechanism: AnyMechanism, task: Task, crowd: Crowd, question: Que
     )
 
 
+def made_again(plan: Proposal, question: Question) -> tuple[AnyMechanism, Task]:
+    """Return the calibrated mechanism of a plan and its task; an estimate is priced exactly, which may fail."""
+    task = Task(question.budget, plan.n_teachers, question.n_classes, plan.asked)
+    tested = ("threshold", "sigma_test", "sigma") if plan.mechanism == "confident-max" else ()
+    settings = {name: plan.parameters[name] for name in tested}
+    return make(plan.mechanism, task, max_abstentions=plan.max_abstentions, **settings), task
+
+
 def estimated(found: Outlook, name: str, settings: dict[str, Any], question: Question) -> Proposal:
     """Propose what was only estimated, with the settings that the estimate found."""
     return Proposal(
@@ -107,9 +125,22 @@ def estimated(found: Outlook, name: str, settings: dict[str, Any], question: Que
     )
 
 
-def assumptions(question: Question, n_teachers: int) -> tuple[str, ...]:
-    """Say what a forecast rests on."""
+def assumptions(question: Question, n_teachers: int, *, rehearsed: bool = False) -> tuple[str, ...]:
+    """Say what a forecast rests on.
+
+    Parameters
+    ----------
+    rehearsed
+        Whether the student's accuracy comes from runs that were played through on public rows.
+    """
     curve = question.learning_curve
+    if question.public_votes is not None:
+        return (
+            f"Votes are spread as those of the {question.public_votes.n_teachers} teachers in the file of public "
+            "votes, whatever the number of teachers.",
+            "The winner is right as often as its share of the votes says.",
+            "Without a learning curve nothing is said about the student.",
+        )
     if curve is None:
         declared = "as declared" if question.agreement is not None else "by default, nothing having been declared"
         return (
@@ -133,12 +164,17 @@ def assumptions(question: Question, n_teachers: int) -> tuple[str, ...]:
         if question.measured is not None
         else "A question is hard for teachers where its label is uncertain, and teachers err independently."
     )
-    student = (
-        "A curve with one size, or one that does not fall, says nothing about the student: plans are ranked by "
-        "their answers. For a forecast give the error at a second number of rows."
-        if question.student_curve is None
-        else "The student learns like the learner of the curve, on questions drawn like fresh rows."
-    )
+    student = "The student learns like the learner of the curve, on questions drawn like fresh rows."
+    if rehearsed:
+        student = (
+            "The student is the learner that was measured, rehearsed on the public sample: public votes, labels "
+            "released of them, and its accuracy on other public rows."
+        )
+    elif question.student_curve is None:
+        student = (
+            "A curve with one size, or one that does not fall, says nothing about the student: plans are ranked by "
+            "their answers. For a forecast give the error at a second number of rows."
+        )
     return (
         f"One teacher errs on {curve.error(each):.1%} of fresh rows after learning from {each:.0f}{beyond}.",
         model,

@@ -11,7 +11,8 @@ from mapl.planning.agreement import Agreement
 from mapl.planning.learning_curve import LearningCurve
 from mapl.planning.measured_votes import MeasuredVotes
 from mapl.planning.teachers_rule import FEWEST_TEACHERS, SMALLEST_SHARD, teachers_for
-from mapl.planning.vote_model import ExpectedVotes, expected_votes
+from mapl.planning.vote_model import ExpectedVotes, counted_votes, expected_votes
+from mapl.planning.vote_sample import VoteSample
 from mapl.types import Budget
 
 Unknown = Literal["epsilon", "rows", "queries", "teachers", "max_abstentions"]
@@ -77,9 +78,9 @@ class Question:
         About how many private units there are, and how many public questions.
     teachers, max_abstentions
         K and T where they are fixed; None leaves them to the search.
-    curve, measured, agreement
-        What is expected of teachers: a learning curve, votes measured on public rows, or a declared agreement. With
-        none of them the default agreement is assumed.
+    curve, measured, agreement, public_votes
+        What is expected of teachers: a learning curve, votes measured on public rows, a declared agreement, or
+        public votes. With none of them the default agreement is assumed.
     """
 
     delta: float
@@ -92,6 +93,7 @@ class Question:
     curve: LearningCurve | None = None
     measured: MeasuredVotes | None = None
     agreement: Agreement | None = None
+    public_votes: VoteSample | None = None
     must_answer: bool = False
     adjacency: str = "add-remove"
     unit: str = "record"
@@ -123,12 +125,17 @@ class Question:
                 f"max_abstentions is {self.max_abstentions} and there are {self.queries} questions; a run cannot "
                 "abstain more often than it is asked."
             )
-        if sum(given is not None for given in (self.curve, self.measured, self.agreement)) > 1:
+        expected = (self.curve, self.measured, self.agreement, self.public_votes)
+        if sum(given is not None for given in expected) > 1:
             raise InvalidParameter(
-                "Give a learning curve, a public sample or an agreement, and one of them only: each says what to "
-                "expect of teachers."
+                "Give a learning curve, a public sample, an agreement or public votes, and one of them only: each "
+                "says what to expect of teachers."
             )
-
+        if self.public_votes is not None and self.public_votes.n_classes != self.n_classes:
+            raise InvalidParameter(
+                f"The public votes are on {self.public_votes.n_classes} classes and {self.n_classes} are given; "
+                "leave the number of classes away, or give votes on the same question."
+            )
         if self.curve is not None:
             _refuse_guessing(self.curve.points, self.n_classes)
         elif self.measured is not None:
@@ -153,6 +160,8 @@ class Question:
 
     def votes(self, n_teachers: int) -> ExpectedVotes:
         """Return the votes to expect of so many teachers."""
+        if self.public_votes is not None:
+            return counted_votes(self.public_votes)
         if self.learning_curve is None:
             return ExpectedVotes.typed(self.agreement or Agreement.default())
         assert self.rows is not None
@@ -166,6 +175,9 @@ class Question:
         if self.teachers is not None:
             return self.teachers, self.teachers
         curve = self.learning_curve
+        if self.public_votes is not None:
+            # The votes are those of so many teachers; how others would agree they do not tell.
+            return self.public_votes.n_teachers, self.public_votes.n_teachers
         if curve is None:
             # A declared agreement says nothing about other numbers of teachers, so the usual rule sets it.
             only = teachers_for(self.rows, self.budget)[0]

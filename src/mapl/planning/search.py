@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,16 @@ import numpy as np
 from mapl.errors import CannotCalibrate, MaplError
 from mapl.mechanisms import Task, make
 from mapl.mechanisms.argmax_price import MOST_SIGMA_EXACT
-from mapl.planning.outlook import Crowd, Family, Outlook, affordable_prices, limits_for, outlooks
+from mapl.planning.fewest_teachers import fewest_teachers
+from mapl.planning.outlook import Crowd, Family, Outlook, Prices, affordable_prices, limits_for, outlooks
 from mapl.planning.proposal import Proposal, answers_nearly_all, estimated, forecast_of, keeps_floor
 from mapl.planning.question import Question, Wish
 
 __all__ = ["Merit", "Proposal", "Question", "Wish", "by_merit", "estimates", "search"]
 
 NEAR = 0.001
-"""A tenth of a point of accuracy is no reason to split the rows among more teachers."""
+"""A tenth of a point of accuracy is no reason to split the rows among more teachers: forecasts are surest where
+each of them learns from many rows."""
 OPTIMISM = 0.0015
 """Estimates say about this much too much accuracy of noisy labels, at worst."""
 LEAST_SIGNAL = 0.1
@@ -34,28 +36,35 @@ LEAST_ANSWERS = 1.0
 Merit = Callable[[Any], tuple[float, ...]]
 
 
-def search(question: Question, wish: Wish | None = None) -> list[Proposal]:
+def search(question: Question, wish: Wish | None = None, *, near: float = NEAR) -> list[Proposal]:
     """Return the best plan of every kind, best first. Nothing private is read.
 
     With a learning curve that falls the expected accuracy of the student decides, without one the expected answers
     among plans that lose at most a point of accuracy to noise; a wish for answers is served first.
+
+    Parameters
+    ----------
+    near
+        How much accuracy of the student is given for fewer teachers.
     """
     merit = by_merit(question, wish)
     if question.delta == 0:
         proposals = _pure(question)
     else:
-        best = promising(question, wish)
+        best = promising(question, wish, near=near)
         proposals = best_of_each([proposal for one in best for proposal in calibrated(one, question)], merit)
     return sorted(_useful(proposals, question), key=merit, reverse=True)
 
 
-def promising(question: Question, wish: Wish | None = None) -> list[Outlook]:
+def promising(question: Question, wish: Wish | None = None, *, near: float = NEAR) -> list[Outlook]:
     """Return the estimates that are worth calibrating, best first."""
     merit = by_merit(question, wish)
     found = estimates(question)
-    if merit is not by_floor:
-        return best_by_family(found, merit, near=NEAR)
     best = best_by_family(found, merit)
+    if merit is not by_floor:
+        look = partial(_look, question)
+        few = [fewest_teachers(found, one, near, look, merit) for one in best]
+        return sorted(few, key=merit, reverse=True)
     return best + [one for one in best_by_family(found, _by_floor_surely) if one not in best]
 
 
@@ -137,14 +146,7 @@ def estimates(question: Question, *, coarse: bool = False) -> list[Outlook]:
     def look(numbers: Iterable[int]) -> None:
         for n_teachers in numbers:
             if n_teachers not in found:
-                found[n_teachers] = outlooks(
-                    crowd_of(question, n_teachers),
-                    prices,
-                    question.queries or 1,
-                    must_answer=question.must_answer,
-                    curve=question.student_curve,
-                    only_limits=question.max_abstentions is not None,
-                )
+                found[n_teachers] = _estimated(question, n_teachers, prices)
 
     fewest, most = question.range_of_teachers()
     few = coarse or question.n_classes > 2
@@ -155,6 +157,24 @@ def estimates(question: Question, *, coarse: bool = False) -> list[Outlook]:
         near = tried[max(place - 1, 0)], tried[min(place + 1, len(tried) - 1)]
         look(numbers_between(*near, 2 + (TEACHERS_REFINED // 2 if few else TEACHERS_REFINED)))
     return [one for several in found.values() for one in several if _is_worth_a_look(one, question)]
+
+
+def _estimated(question: Question, n_teachers: int, prices: Prices) -> list[Outlook]:
+    return outlooks(
+        crowd_of(question, n_teachers),
+        prices,
+        question.queries or 1,
+        must_answer=question.must_answer,
+        curve=question.student_curve,
+        only_limits=question.max_abstentions is not None,
+    )
+
+
+def _look(question: Question, n_teachers: int) -> list[Outlook]:
+    """Estimate the plans of one more number of teachers."""
+    prices = affordable_prices(question.budget, limits_for(question.queries or 1, question.max_abstentions))
+    found = [] if prices is None else _estimated(question, n_teachers, prices)
+    return [one for one in found if _is_worth_a_look(one, question)]
 
 
 def _is_worth_a_look(found: Outlook, question: Question) -> bool:
@@ -187,29 +207,13 @@ def round_number(value: float) -> int:
     return max(1, round(value / scale) * scale)
 
 
-def best_by_family(found: list[Outlook], merit: Merit, *, near: float = 0.0) -> list[Outlook]:
-    """Return the best estimate of every kind, best first.
-
-    Parameters
-    ----------
-    near
-        Of estimates whose student is nearly as accurate as the best one, by this much, take the one with the fewest
-        teachers: forecasts are surest where each learns from many rows.
-    """
+def best_by_family(found: list[Outlook], merit: Merit) -> list[Outlook]:
+    """Return the best estimate of every kind, best first."""
     best: dict[Family, Outlook] = {}
     for one in found:
         if one.family not in best or merit(one) > merit(best[one.family]):
             best[one.family] = one
-    if near:
-        best = {family: _with_fewest_teachers(found, one, merit, near) for family, one in best.items()}
     return sorted(best.values(), key=merit, reverse=True)
-
-
-def _with_fewest_teachers(found: list[Outlook], best: Outlook, merit: Merit, near: float) -> Outlook:
-    least = (best.student_accuracy or 0.0) - near
-    good = [one for one in found if one.family == best.family and (one.student_accuracy or 0.0) >= least]
-    fewest = min(one.n_teachers for one in good)
-    return max((one for one in good if one.n_teachers == fewest), key=merit)
 
 
 def best_of_each(proposals: list[Proposal], merit: Merit) -> list[Proposal]:

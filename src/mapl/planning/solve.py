@@ -10,7 +10,7 @@ from mapl.planning.boundary import boundary, first_that
 from mapl.planning.outlook import Outlook, limits_for
 from mapl.planning.proposal import Proposal, keeps_floor
 from mapl.planning.question import MOST, MOST_EPSILON, Question, Unknown, Wish
-from mapl.planning.search import by_merit, calibrated, estimates, numbers_between, promising, search
+from mapl.planning.search import NEAR, by_merit, calibrated, estimates, numbers_between, promising, search
 
 LEAST_EPSILON = 0.05
 STEP, GROWTH = 0.012, 1.7
@@ -25,6 +25,8 @@ NEARLY, NEARLY_AS_ACCURATE = 0.9, 0.995
 MOST_QUESTIONS = 10**6
 MOST_ROWS = 10**9
 TEACHERS_TRIED = 24
+ADVISED, THRESHOLDS = (1.0, 1.07, 1.15, 1.3, 1.8, 3.0), 1.3
+"""How much more than was estimated is tried for an advice, and how much less a ladder of thresholds might need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,21 @@ def solve(question: Question, wish: Wish) -> Solution:
     value = _estimated_value(question, unknown, wish)
     if value is None:
         raise CannotCalibrate(impossible(question, unknown, wish))
+    found = _solved(question, unknown, value, wish, NEAR)
+    if found is None and wish.accuracy is not None:
+        found = _solved(question, unknown, value, wish, 0.0)  # only as many teachers as there can be reach it
+    if found is None:
+        raise CannotCalibrate(impossible(question, unknown, wish))
+    return found
+
+
+def _solved(question: Question, unknown: Unknown, value: float, wish: Wish, near: float) -> Solution | None:
+    """Begin at an estimate and find where calibrated plans begin to reach the wish; None if they never do."""
     is_most = _is_most(unknown, wish)
     shown, failed = None, None
     is_least = unknown == "epsilon" and value <= LEAST_EPSILON
     for step in range(MOST_STEPS):
-        shown = _shown(question, unknown, value, wish)
+        shown = _shown(question, unknown, value, wish, near)
         if shown is not None:
             break
         # Where the estimate is the least that is considered, it says little about what will do.
@@ -78,12 +90,12 @@ def solve(question: Question, wish: Wish) -> Solution:
         if not _allowed(question, unknown, value):
             break
     if shown is None:
-        raise CannotCalibrate(impossible(question, unknown, wish))
+        return None
     for factor in STEPS_BACK if failed is None else ():
         nearer = _said(unknown, value * factor if is_most else value / factor)
         if nearer == value or not _allowed(question, unknown, nearer):
             break
-        found = _shown(question, unknown, nearer, wish)
+        found = _shown(question, unknown, nearer, wish, near)
         if found is None:
             failed = nearer
             break
@@ -92,7 +104,7 @@ def solve(question: Question, wish: Wish) -> Solution:
         middle = _said(unknown, math.sqrt(value * failed))
         if middle in (value, failed):
             break
-        found = _shown(question, unknown, middle, wish)
+        found = _shown(question, unknown, middle, wish, near)
         value, failed, shown = (value, middle, shown) if found is None else (middle, failed, found)
     value = _whole(unknown, value)
     return Solution(unknown, value, wish, question.having(unknown, value), shown, is_most)
@@ -144,13 +156,15 @@ def _reaches(question: Question, wish: Wish, *, roughly: bool = False) -> bool:
     return any(result(plan, question, wish) >= wanted(wish) for plan in made)
 
 
-def _shown(question: Question, unknown: Unknown, value: float, wish: Wish) -> list[Proposal] | None:
+def _shown(
+    question: Question, unknown: Unknown, value: float, wish: Wish, near: float = NEAR
+) -> list[Proposal] | None:
     """Return the very plans that are shown with this value if the first reaches the wish, None otherwise."""
     asked = question.having(unknown, _whole(unknown, value))
     try:
-        if not any(_may_reach(found, asked, wish) for found in promising(asked, wish)):
+        if not any(_may_reach(found, asked, wish) for found in promising(asked, wish, near=near)):
             return None
-        found = search(asked, wish)
+        found = search(asked, wish, near=near)
     except (CannotCalibrate, InvalidParameter):
         return None
     return found if result(found[0], asked, wish) >= wanted(wish) else None
@@ -264,7 +278,7 @@ def ways_out(question: Question, unknown: Unknown | None, wish: Wish) -> str:
     for name in quantities:
         if name == unknown or (name == "rows" and question.rows_are_spare):
             continue
-        value, given = _estimated_value(free, name, wish, roughly=True), getattr(question, name)
+        value, given = _advised_value(free, name, wish), getattr(question, name)
         if value is None or (value >= given if _is_most(name, wish) else value <= given):
             continue
         number = f"{value:.3g}" if name == "epsilon" else f"{value:,.0f}"
@@ -273,6 +287,22 @@ def ways_out(question: Question, unknown: Unknown | None, wish: Wish) -> str:
         joined = ", or ".join(way if way.startswith("epsilon") else f"the {way}" for way in ways)
         return f"{joined[0].upper()}{joined[1:]}, the others staying as they are and the teachers being left open."
     return _no_way(question, wish)
+
+
+def _advised_value(question: Question, name: Unknown, wish: Wish) -> float | None:
+    """Return about the least (or most) value that is seen to do, by exact plans, ladders of thresholds among them.
+
+    It starts from an estimate without calibration. A few values are tried, since a refusal should not take long.
+    """
+    value, is_most = _estimated_value(question, name, wish, roughly=True), _is_most(name, wish)
+    if value is None:
+        return None
+    tried = [_whole(name, value / factor) if is_most else _rounded(name, value * factor) for factor in ADVISED]
+    better = _said(name, value * THRESHOLDS if is_most else value / THRESHOLDS)
+    if _allowed(question, name, better) and _reaches(question.having(name, _whole(name, better)), wish):
+        tried.insert(0, better)  # by a ladder of thresholds, which the estimate leaves out
+    allowed = [one for one in tried if _allowed(question, name, one)]
+    return next((one for one in allowed if _shown(question, name, one, wish) is not None), None)
 
 
 def _filled(question: Question, unknown: Unknown) -> Question:

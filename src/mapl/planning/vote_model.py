@@ -81,6 +81,24 @@ class ExpectedVotes:
         return cls(agreement, tuple(share for share, _ in agreement.groups), agreement.runners_up)
 
 
+def counted_votes(sample: VoteSample) -> ExpectedVotes:
+    """Return public votes in the short form that plans are compared by: winner and runner-up.
+
+    Examples
+    --------
+    >>> counted_votes(VoteSample(((6, 3, 1), (10, 0, 0)), (0.5, 0.5))).agreement.groups
+    ((0.6, 0.5), (1.0, 0.5))
+    """
+    known = sample.as_right_as_sure()
+    assert known.truths is not None
+    ranked = [sorted(row, reverse=True) for row in known.rows]
+    shares = [tuple(votes / known.n_teachers for votes in row[:2]) for row in ranked]
+    groups = tuple((first, weight) for (first, _), weight in zip(shares, known.shares, strict=True))
+    runners_up = None if known.n_classes == 2 else tuple(second for _, second in shares)
+    right, second_right = (tuple(law[rank] for law in known.truths) for rank in (0, 1))
+    return ExpectedVotes(Agreement(groups, runners_up), right, second_right)
+
+
 def expected_votes(
     curve: LearningCurve, rows_per_teacher: float, n_teachers: int, n_classes: int, *, spread: float | None = None
 ) -> ExpectedVotes:

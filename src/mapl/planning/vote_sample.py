@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -54,6 +54,25 @@ class VoteSample:
             return cls(rows, shares)
         ranked = _ranked(np.asarray(votes.counts)) == truth[:, None]
         return cls(rows, shares, tuple(tuple(map(float, ranked[part].mean(axis=0))) for part in parts))
+
+    @property
+    def n_teachers(self) -> int:
+        """How many teachers voted."""
+        return sum(self.rows[0])
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.rows[0])
+
+    def as_right_as_sure(self) -> Self:
+        """Return the sample with chances of the truth where none are known: those that the votes themselves give.
+
+        Where 80% of the teachers vote for the winner, it is taken to be right on 80% of the questions.
+        """
+        if self.truths is not None:
+            return self
+        shares = np.sort(np.array(self.rows, dtype=np.float64), axis=1)[:, ::-1] / self.n_teachers
+        return replace(self, truths=tuple(map(tuple, shares.tolist())))
 
     def __str__(self) -> str:
         return f"that of a public sample of votes in {len(self.rows)} groups"

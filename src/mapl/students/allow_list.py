@@ -26,6 +26,8 @@ ALLOWED = {
     "mapl.students.convolution.ConvolutionStudent": OBJECT,
     "mapl.students.fitting.Coded": OBJECT,
     "mapl.students.kernel.KernelStudent": OBJECT,
+    "mapl.students.soft_logistic.SoftLogistic": OBJECT,
+    "mapl.students.soft_regressor.SoftRegressor": OBJECT,
     "mapl.students.voting.Voters": OBJECT,
     "sklearn.calibration._CalibratedClassifier": OBJECT,
     "sklearn.calibration._SigmoidCalibration": OBJECT,

@@ -16,6 +16,8 @@ WAYS = {
     "self-training": "Questions without an answer were labelled by the student itself, the surest first.",
     "voting": "The student is an ensemble of models that decide by majority vote.",
     "cleaned": "Every row got the class that the released labels of rows like it speak for.",
+    "active": "The student chose the rows to ask about, by public rows and the labels released before.",
+    "soft": "It learned from the released values as they are, noise included, and predicts probabilities.",
     "counts": "Each row was taught what the noisy counts of its cell say, weighted by how clearly they say it.",
 }
 MOST_LISTED = 30
@@ -44,6 +46,21 @@ VOTES = Source(
         "Rare classes and small groups suffer most: few teachers agree on them. Look at them before use.",
         "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
         "Its probabilities describe the released labels, which are noisy; those of the true classes are higher.",
+    ),
+)
+
+SCORES = Source(
+    title="A student of private scores",
+    taught="probabilities",
+    people="the people whose records trained the teachers",
+    seen="Only public rows, with probabilities that were released under the privacy statement below. No private "
+    "row, label or score was seen by this model, and none is in its file.",
+    limits=(
+        "It repeats what the teachers' scores say together, mistakes and unfairness included, and the noise of the "
+        "release adds mistakes of its own.",
+        "Rare classes and small groups suffer most: few released values are about them. Look at them before use.",
+        "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
+        "Its probabilities are those of the teachers' mean or median, smoothed; check them on labelled rows.",
     ),
 )
 
@@ -89,7 +106,7 @@ def model_card(
     str
         Markdown. Names that come from users are escaped, so that none of them becomes markup.
     """
-    source = VOTES if statement.get("cells") is None else COUNTS
+    source = SCORES if student.strategy == "soft" else VOTES if statement.get("cells") is None else COUNTS
     sections = (
         ("", _title(student, statement, source)),
         ("Intended use", INTENDED.format(people=source.people)),
@@ -149,6 +166,7 @@ def _privacy(statement: Mapping[str, Any], plan: Mapping[str, Any] | None) -> st
         "teachers": _text(statement.get("teachers") or ""),
         "cells": _text(statement.get("cells") or ""),
         "noise": _text(statement.get("noise", "")),
+        "epsilon and delta of all runs together, at most": _in_all(statement.get("together")),
     }
     parts = [_text(statement.get("in_plain_words", "")), _table(facts)]
     if plan is not None and plan.get("why"):
@@ -159,6 +177,13 @@ def _privacy(statement: Mapping[str, Any], plan: Mapping[str, Any] | None) -> st
             "This holds under these assumptions:\n\n" + "\n".join(f"- {_text(each)}" for each in assumptions)
         )
     return "\n\n".join(parts)
+
+
+def _in_all(together: Any) -> str:
+    """Say what all runs on the same people promise, where this one went on from others."""
+    if not isinstance(together, Mapping):
+        return ""
+    return f"{_number(together.get('epsilon'))}, {_number(together.get('delta'))} (same unit and adjacency)"
 
 
 def _evaluation(evaluation: Mapping[str, Any] | None) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from mapl.data.schema import Schema
 from mapl.errors import InvalidParameter
+from mapl.students.active.strategy import Active
 from mapl.students.cleaned import Cleaned
 from mapl.students.fitting import Learning
 from mapl.students.imputed import Imputed
@@ -27,7 +28,7 @@ class Strategy(Protocol):
 AUTO = "auto"
 
 STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy for strategy in (Plain(), Imputed(), SelfTraining(), Voting(), Cleaned())
+    strategy.name: strategy for strategy in (Plain(), Imputed(), SelfTraining(), Voting(), Cleaned(), Active())
 }
 
 
@@ -35,7 +36,8 @@ def strategy_of(given: str | Strategy, schema: Schema | None = None) -> Strategy
     """Return a strategy by its name, or the one that was handed over.
 
     "auto" cleans labels where every column is a category: rows of such tables repeat or nearly so, and what is
-    alike is mostly of one class. Elsewhere it is plain.
+    alike is mostly of one class. Elsewhere it is plain. "active" says how labels come about; for labels that are
+    there it is plain.
     """
     if not isinstance(given, str):
         return given

@@ -1,0 +1,145 @@
+"""``mapl learn --continue``: several runs on the same people within one budget, from files to statements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Mapl = Callable[..., Any]
+
+FIRST = ("--queries", 8, "--out", "january")
+
+
+def statement(run: str) -> dict[str, Any]:
+    return dict(json.loads((Path(run) / "public" / "statement.json").read_text()))
+
+
+def read(name: str, run: str = "february") -> str:
+    return (Path(run) / "public" / name).read_text()
+
+
+def plan(run: str) -> dict[str, Any]:
+    return dict(json.loads((Path(run) / "public" / "plan.json").read_text()))
+
+
+@pytest.fixture
+def january(mapl: Mapl, clinic: Any, tmp_path: Path) -> float:
+    """Carry out a first run and return its epsilon."""
+    ran = mapl(*clinic.arguments(*FIRST, teachers=10))
+    assert ran.code == 0, ran.stderr
+    return float(statement("january")["budget_epsilon"])
+
+
+def going_on(clinic: Any, *more: Any, epsilon: float, delta: str = "1e-4", out: str = "february") -> list[Any]:
+    return [
+        *clinic.arguments("--queries", 8, "--out", out, teachers=10),
+        *("--epsilon", epsilon, "--delta", delta, *more),
+    ]
+
+
+def test_a_second_run_spends_what_the_first_left(mapl: Mapl, clinic: Any, january: float) -> None:
+    ran = mapl(*going_on(clinic, "--continue", "january", epsilon=january + 5))
+    assert ran.code == 0, ran.stderr
+    said, first = statement("february"), statement("january")
+    assert said["budget_epsilon"] == pytest.approx(5)
+    assert said["guaranteed_epsilon"] <= 5
+    together = said["together"]
+    assert together["epsilon"] == pytest.approx(january + 5)
+    assert together["epsilon"] <= together["allowed_epsilon"] == january + 5
+    assert together["delta"] <= together["allowed_delta"] == 1e-4
+    assert (together["adjacency"], together["unit"]) == (said["adjacency"], said["unit"])
+    assert [run["run"] for run in together["earlier_runs"]] == ["january"]
+    assert together["earlier_runs"][0]["ledger_head"] == first["ledger_head"]
+    assert plan("february")["together"]["runs"] == together["earlier_runs"]
+    runs = "Together with the earlier run january on the same people"
+    words = f"{runs} the promise is epsilon {january + 5:g} (delta"
+    assert words in said["in_plain_words"]
+    assert words in read("card.md")
+    assert words in read("report.html")
+    assert f"epsilon and delta of all runs together, at most | {january + 5:g}, 0.0001" in read("card.md")
+    assert "<dt>with earlier runs</dt>" in read("report.html")
+    table = " ".join(ran.stdout.split())
+    assert "with earlier runs" in table
+    assert first["together"] is None
+    assert "together" not in plan("january")
+
+
+def test_a_third_run_counts_what_the_second_went_on_from(mapl: Mapl, clinic: Any, january: float) -> None:
+    assert mapl(*going_on(clinic, "--continue", "january", epsilon=january + 5)).code == 0
+    third = going_on(clinic, "--continue", "february", epsilon=january + 8, delta="2e-4", out="march")
+    refused = mapl(*going_on(clinic, "--continue", "february", epsilon=january + 4, out="march"))
+    assert refused.code == 2
+    assert "The budget is exhausted: february, january have together promised" in refused.stderr
+    ran = mapl(*third)
+    assert ran.code == 0, ran.stderr
+    said = statement("march")
+    assert said["budget_epsilon"] == pytest.approx(3)
+    assert [run["run"] for run in said["together"]["earlier_runs"]] == ["february", "january"]
+    # Naming the first run as well changes nothing: it counts once.
+    both = ("--continue", "february", "--continue", "january")
+    again = mapl("plan", "--epsilon", january + 8, "--delta", "2e-4", "--queries", 8, *both, "--json")
+    planned = json.loads(again.stdout)
+    assert planned["epsilon"] == pytest.approx(3)
+    assert len(planned["earlier"]["runs"]) == 2
+
+
+@pytest.mark.parametrize("method", ["cells", "select:teachers,cells"])
+def test_cells_and_selections_go_on_too(mapl: Mapl, clinic: Any, january: float, method: str) -> None:
+    known = [str(one) for one in clinic.arguments()]
+    options = ("--public", "--label", "--classes", "--unit")
+    kept = [word for name in options for word in (name, known[known.index(name) + 1])]
+    budget = ("--epsilon", january + 2, "--delta", "1e-4", "--continue", "january")
+    ran = mapl(*known[:2], *kept, *budget, "--method", method, "--out", "more", "--jobs", 1, "--json")
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["guaranteed_epsilon"] == pytest.approx(2, rel=0.02)
+    assert said["together"]["epsilon"] == pytest.approx(january + 2)
+    # Cells have delta 0, and the whole budget counts all the same, as it will for later runs.
+    assert said["together"]["delta"] == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "more", "parts"),
+    [
+        (-0.0001, (), ("The budget is exhausted", "Nothing is left of epsilon", "adjacency: add-remove; unit:")),
+        (3.0, ("--continue", "january"), ("is given twice",)),
+        (3.0, ("--continue", "nowhere"), ("nowhere holds no run", "plan.json is missing")),
+    ],
+)
+def test_what_is_refused_spends_nothing(
+    mapl: Mapl, clinic: Any, january: float, epsilon: float, more: tuple[Any, ...], parts: tuple[str, ...]
+) -> None:
+    ran = mapl(*going_on(clinic, "--continue", "january", *more, epsilon=january + epsilon))
+    assert ran.code == 2
+    assert all(part in ran.stderr for part in parts), ran.stderr
+    assert not Path("february").exists()
+
+
+def test_another_promise_is_refused(mapl: Mapl, clinic: Any, january: float) -> None:
+    ran = mapl(*going_on(clinic, "--continue", "january", "--adjacency", "replace-one", epsilon=january + 3))
+    assert ran.code == 2
+    assert "do not add up to one promise; ask for the same adjacency and unit" in ran.stderr
+    assert not Path("february").exists()
+
+
+def test_a_run_does_not_go_on_from_itself(mapl: Mapl, clinic: Any, january: float) -> None:
+    ran = mapl(*going_on(clinic, "--continue", "january", epsilon=january + 3, out="./january"))
+    assert ran.code == 2
+    assert "a run cannot go on from itself" in ran.stderr
+
+
+def test_delta_counts_as_well(mapl: Mapl, clinic: Any, january: float) -> None:
+    ran = mapl(*going_on(clinic, "--continue", "january", epsilon=january + 3, delta="1e-9"))
+    assert ran.code == 2
+    assert "Nothing is left of delta" in ran.stderr
+
+
+def test_a_run_without_privacy_cannot_be_gone_on_from(mapl: Mapl, clinic: Any, tmp_path: Path) -> None:
+    assert mapl(*clinic.arguments(*FIRST, "--seed", 1, teachers=10)).code == 0
+    ran = mapl(*going_on(clinic, "--continue", "january", epsilon=30))
+    assert ran.code == 2
+    assert "january was not private" in ran.stderr
