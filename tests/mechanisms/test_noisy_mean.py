@@ -134,3 +134,12 @@ def test_refusals() -> None:
     with pytest.raises(InvalidParameter, match="range within"):
         small(low=500, high=500)
     assert "7" not in repr(Sums(np.array([7]), 3, 10))
+
+
+def test_no_budget_beyond_what_sampling_is_paid_for() -> None:
+    """Beyond epsilon 27 a draw costs more delta than SAMPLING; the run would spend and then promise nothing."""
+    largest = NoisyMean.for_budget(Budget(27.0, 1e-5), 50, max_answers=20)
+    assert largest.epsilon(None, 1e-5) <= 27
+    with pytest.raises(InvalidParameter, match="calibrated up to 27"):
+        NoisyMean.for_budget(Budget(28.0, 1e-5), 50, max_answers=20)
+    assert not largest.certify(Budget(28.0, 1e-5))

@@ -12,9 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mapl.data.classes import Classes
 from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter
+from mapl.pipeline.request import Request
 from mapl.planning.earlier_runs import NOTHING, EarlierRun, EarlierRuns, composed
 from mapl.planning.plan import Plan, Stage
+from mapl.release.promise import promise_of
 from mapl.types import Budget
 
 
@@ -172,7 +175,18 @@ def test_the_same_promise_is_no_reason_to_refuse() -> None:
 
 def test_one_run_is_not_counted_twice() -> None:
     with pytest.raises(InvalidParameter, match="given twice"):
-        EarlierRuns((run("one", head="ab"), run("again", head="ab")))
+        EarlierRuns((run("one", head="ab"), run("one", head="ab")))
+
+
+def test_runs_that_published_the_same_are_two_runs() -> None:
+    """A ledger's head follows from plan and published labels: unanimous votes give every run of a plan the same."""
+    one, alike = (replace(run(name, head="ab"), place=f"/runs/{name}") for name in ("one", "alike"))
+    assert EarlierRuns((one, alike)).epsilon == 2.0
+    later = replace(run("later", epsilon=0.5), place="/runs/later", before=(one.promised(),))
+    for given_runs, total in (([alike, later], 2.5), ([one, later], 1.5), ([one, alike, later], 2.5)):
+        found = composed(given_runs)
+        assert found is not None
+        assert found.epsilon == total
 
 
 def test_an_unfinished_run_is_known_by_its_place() -> None:
@@ -194,3 +208,18 @@ def test_no_runs_compose_to_nothing() -> None:
 def test_what_decimals_leave_of_delta_is_nothing() -> None:
     runs = [EarlierRun(str(k), 0.1, delta, "add-remove", "record") for k, delta in enumerate((1e-5, 9e-5))]
     assert EarlierRuns(tuple(runs)).rest(epsilon=1.0, delta=1.0000000000001e-4).delta == 0
+
+
+@pytest.mark.parametrize("unit", [promise_of("add-remove", "record").unit, promise_of("labels", "record").unit])
+def test_a_column_called_record_is_not_taken_for_single_records(unit: str) -> None:
+    of = plan(unit="record")
+    single = EarlierRun.of(
+        "a", plan=of.to_json(), statement=statement(of, unit=promise_of("add-remove", None).unit)
+    )
+    assert single.unit == "record"
+    with pytest.raises(InvalidParameter, match="The unit of a is a column called 'record'"):
+        EarlierRun.of("a", plan=of.to_json(), statement=statement(of, unit=unit))
+    before, classes = EarlierRuns((single,)).going_on(Budget(3.0, 1e-5)), Classes(("no", "yes"))
+    assert Request(Budget(1.0, 1e-6), classes, together=before).unit_name == "record"
+    with pytest.raises(InvalidParameter, match="The column of ids is called 'record'"):
+        Request(Budget(1.0, 1e-6), classes, unit="record", together=before)

@@ -104,11 +104,14 @@ class Bagged:
         The identity of every row's privacy unit.
     bags
         The rule that assigns identities to bags.
+    by_content
+        Whether a row's identity is its content: a row that is replaced then leaves its bags for others.
     """
 
     parts: tuple[Rows, ...]
     ids: Identities
     bags: Bags
+    by_content: bool = False
     _of_row: Numbers = field(init=False)
 
     @classmethod
@@ -145,7 +148,7 @@ class Bagged:
             if groups is None
             else unit_bytes(unit_column(groups, name="groups"))
         )
-        return cls(parts, ids, bags)
+        return cls(parts, ids, bags, by_content=groups is None)
 
     def __post_init__(self) -> None:
         if any(n_rows(part) != len(self.ids) for part in self.parts):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mapl.accounting import Loss, smallest_real
 from mapl.accounting.hockey_stick import gaussian_delta
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
-from mapl.mechanisms.argmax_price import SAMPLING, sampled
+from mapl.mechanisms.argmax_price import MOST_EPSILON, SAMPLING, sampled, usable
 from mapl.mechanisms.mechanism import Floats, Parameters
 from mapl.mechanisms.noise_law import masses
 from mapl.mechanisms.scores import TOP, Integers, Scores
@@ -90,6 +90,7 @@ class NoisyMean:
         positive_integer(max_answers=max_answers)
         if budget.delta == 0:
             raise InvalidParameter("delta is 0; Gaussian noise needs a positive delta, for example 1e-6.")
+        usable(budget, max_answers)
         per_step = smallest_real(
             lambda ratio: (
                 gaussian_delta(math.sqrt(max_answers) / ratio, budget.epsilon)
@@ -124,6 +125,8 @@ class NoisyMean:
 
     def certify(self, budget: Budget) -> bool:
         """Verify the price in ball arithmetic: delta of the Gaussian mechanism, plus what sampling costs."""
+        if budget.epsilon > MOST_EPSILON:  # where SAMPLING covers less than sampling costs
+            return False
         with ctx.workprec(160):
             shift = self.grain * arb(self.max_answers).sqrt() / arb(self.sigma)
             epsilon, root = arb(budget.epsilon), arb(2).sqrt()

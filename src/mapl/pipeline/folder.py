@@ -47,6 +47,11 @@ class RunFolder:
         return self.private / "ledger.sqlite"
 
     @property
+    def noted_head(self) -> Path:
+        """The newest head of the ledger that a service has seen, wherever that ledger is."""
+        return self.private / "ledger.head"
+
+    @property
     def teachers(self) -> Path:
         """The models of teachers that are kept for questions to come."""
         return self.private / "teachers"

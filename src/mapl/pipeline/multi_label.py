@@ -28,13 +28,16 @@ from mapl.planning.teachers_rule import teachers_for
 from mapl.release import Limits, Released, Statement, aggregate, statement_of
 from mapl.release.loop import admit
 from mapl.release.promise import promise_of
-from mapl.release.statement import StageSpend, added, in_plain_words
+from mapl.release.statement import StageSpend, in_plain_words
 from mapl.teachers import Learner
 from mapl.teachers.label_by_label import LabelByLabel, repeated
 from mapl.types import ABSTAIN, Budget, Labels, Tallies
 
 TOGETHER = "together with all other labels of the plan"
 """How the mechanism of a stage was priced, as its parameters say."""
+
+ALL = "all labels together"
+"""What a statement calls the only thing that it has a price of."""
 
 HOW = (
     "The labels of {n} kinds ({names}) were decided by votes of models (teachers), each trained once on its own "
@@ -194,11 +197,8 @@ def _statement(planned: PlannedLabels, released: tuple[Released, ...], coins: Co
     budget, promise = planned.request.budget, promise_of(planned.request.adjacency, planned.request.unit)
     guaranteed = planned.shared.epsilon(None, budget.delta)
     spent = planned.shared.epsilon([one.state for one in released], budget.delta)
-    shares = _shares(Budget(guaranteed, budget.delta), planned.parts)
-    stages = tuple(
-        StageSpend(stage.name, stage.mechanism, share.epsilon, share.delta)
-        for stage, share in zip(planned.plan.stages, shares, strict=True)
-    )
+    # One entry: a label alone costs more than its share of what all of them cost together.
+    stages = (StageSpend(ALL, planned.shared.mechanisms[0].name, guaranteed, budget.delta),)
     first = statement_of(
         planned.shared.mechanisms[0],
         planned.tasks[0],
@@ -216,7 +216,7 @@ def _statement(planned: PlannedLabels, released: tuple[Released, ...], coins: Co
         epsilon=spent,
         guaranteed_epsilon=guaranteed,
         budget_epsilon=float(budget.epsilon),
-        delta=max(budget.delta, added(share.delta for share in shares)),
+        delta=budget.delta,
         queries=sum(one.n_questions for one in released),
         planned_queries=sum(task.n_queries for task in planned.tasks),
         answered=usage["answered"],

@@ -63,10 +63,26 @@ class QuestionForm:
         InvalidData
             If a row lacks a column, has another one, or a cell is not of the declared kind. No cell is quoted.
         """
+        cells = [self._cells(row) for row in rows]
         read = np.empty(len(rows), dtype=object)
-        for i, row in enumerate(rows):
-            read[i] = self._bytes(self._cells(row))
+        read[:] = self._fixed_parts(cells)
+        for place, declared in self._images:
+            read += np.array([_image(row[place], declared) for row in cells], dtype=object)
+        for place, declared in self._texts:
+            read += np.array([_spelled(row[place], declared) for row in cells], dtype=object)
         return read
+
+    def _fixed_parts(self, cells: Sequence[Sequence[Any]]) -> list[bytes]:
+        """Pack what has a fixed width; column by column, which takes half the time of row by row."""
+        if not self._read:
+            return [b""] * len(cells)
+        columns = []
+        for place, declared, reader in self._read:
+            try:
+                columns.append([reader(row[place]) for row in cells])
+            except (ValueError, TypeError, OverflowError, pa.ArrowException):
+                raise illegible(declared.name, declared.kind, WHAT) from None
+        return list(map(self._packed.pack, *columns))
 
     def _cells(self, row: Any) -> Sequence[Any]:
         if isinstance(row, Mapping):
@@ -96,24 +112,6 @@ class QuestionForm:
                 f"A row of the {WHAT} has {str(surplus)[:QUOTED]!r}, which the schema does not declare; leave it "
                 f"away. Columns are {', '.join(self._names[:20])}."
             )
-
-    def _bytes(self, cells: Sequence[Any]) -> bytes:
-        parts = []
-        for place, declared, reader in self._read:
-            try:
-                parts.append(reader(cells[place]))
-            except (ValueError, TypeError, OverflowError, pa.ArrowException):
-                raise illegible(declared.name, declared.kind, WHAT) from None
-        packed = self._packed.pack(*parts)
-        for place, declared in self._images:
-            packed += _image(cells[place], declared)
-        for place, declared in self._texts:
-            try:
-                text = _text(cells[place]).encode()
-            except (ValueError, TypeError):
-                raise illegible(declared.name, declared.kind, WHAT) from None
-            packed += len(text).to_bytes(4, "little") + text
-        return packed
 
     def values(self, questions: Questions) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """Return the numbers of questions, dates as days among them, and the places of their categories.
@@ -186,6 +184,8 @@ def _categories(declared: Column) -> Callable[[Any], int]:
     lower = set(declared.categories) == set(TRUTH)
 
     def read(cell: Any) -> int:
+        if type(cell) is str and cell in places:
+            return places[cell]
         if cell is None:
             return NOWHERE
         said = _text(cell).strip()
@@ -219,6 +219,15 @@ def _text(cell: Any) -> str:
     if isinstance(cell, float):
         return "" if cell != cell else str(int(cell)) if cell.is_integer() else repr(cell)
     raise TypeError
+
+
+def _spelled(cell: Any, declared: Column) -> bytes:
+    """Keep a text with its length before it, so that no two texts run together."""
+    try:
+        text = _text(cell).encode()
+    except (ValueError, TypeError):
+        raise illegible(declared.name, declared.kind, WHAT) from None
+    return len(text).to_bytes(4, "little") + text
 
 
 def _image(cell: Any, declared: Column) -> bytes:

@@ -94,6 +94,11 @@ class Request:
                 "Replace-one compares tables in which one unit's records change under the same public id, so it "
                 "needs a column of ids: give it with --unit, or take the add-remove adjacency."
             )
+        if self.together is not None and self.unit == RECORD:
+            raise InvalidParameter(
+                f"The column of ids is called {RECORD!r}, which is what plans call single records, and earlier "
+                "runs could be mistaken for runs about other units; call the column something else."
+            )
         if self.together is not None:
             self.together.admit(self.budget, adjacency=self.adjacency, unit=self.unit_name)
         if not 0 <= self.error_share <= MOST_ERROR_SHARE:

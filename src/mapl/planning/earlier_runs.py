@@ -18,13 +18,17 @@ from mapl.types import Budget
 NOTHING = Fraction(1, 10**6)
 """A rest below this part of the total is nothing: it is what decimals leave, and pays for no answer."""
 
+RECORD, WITH_IDS = "record", "with one value of"
+"""What a plan calls the unit where there are no ids, and words of a statement about a unit with ids."""
+
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
     """A run by its public files: what it may have cost at most, whom it compares and whom it protects.
 
-    ``head`` is the last hash of its ledger, which no other run has; it is None where a run has not finished.
-    ``place`` is the folder it lies in, whatever it was called by.
+    ``head`` is the last hash of its ledger, None where a run has not finished. It follows from the plan and from
+    what was published, so two runs that published the same have the same. ``place`` is the folder it lies in,
+    whatever it was called by.
     """
 
     name: str
@@ -57,6 +61,12 @@ class EarlierRun:
             raise InvalidData(
                 f"The statement of {name} belongs to another plan than the plan.json beside it; restore the public "
                 "half of the run."
+            )
+        if planned.unit == RECORD and WITH_IDS in str(said.get("unit")):
+            raise InvalidParameter(
+                f"The unit of {name} is a column called {RECORD!r}, and plans call single records that; its "
+                "promise would be mistaken for another one. Count it by hand, and call the column something else "
+                "next time."
             )
         epsilon, delta = _finite(said.get("guaranteed_epsilon")), _finite(said.get("delta"))
         if said.get("private") is not True or epsilon is None or delta is None:
@@ -103,7 +113,8 @@ class EarlierRuns:
                     "their epsilons do not add up to one promise; compose runs of one adjacency and one unit."
                 )
         for one, other in combinations(self.runs, 2):
-            if _known_equal(one.head, other.head) or _known_equal(one.place, other.place):
+            nowhere = one.place is None or other.place is None
+            if _known_equal(one.place, other.place) or (nowhere and _same_run(one.promised(), other.promised())):
                 also = "" if one.name == other.name else f" (also as {other.name})"
                 raise InvalidParameter(f"{one.name} is given twice{also}; name every run once.")
 
@@ -171,13 +182,14 @@ class EarlierRuns:
 def composed(runs: Sequence[EarlierRun]) -> EarlierRuns | None:
     """Compose runs, and those that they went on from themselves; None where there are none.
 
-    A run that was given and is told of by another's plan counts once if both know its ledger's head. One that had
-    not finished when the other began has none there, and counts twice: too much is on the safe side.
+    A run that was given and is told of by another's plan counts once if its folder has the same name and its ledger
+    the same head. Heads alone do not tell runs apart that published the same. One that had not finished when the
+    other began has no head there, and counts twice: too much is on the safe side.
     """
     found = list(runs)
     for run in runs:
         for old in run.before:
-            if not any(_known_equal(old.ledger_head, one.head) for one in found):
+            if not any(_same_run(old, one.promised()) for one in found):
                 known = replace(run, name=old.run, epsilon=old.epsilon, delta=old.delta, head=old.ledger_head)
                 found.append(replace(known, digest=old.plan_digest, place=None, before=(), told_by=run.name))
     return EarlierRuns(tuple(found)) if found else None
@@ -213,6 +225,10 @@ def _finite(value: Any) -> float | None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     # A whole number of hundreds of digits is finite, but no float.
     return float(value) if number and 0 <= value <= sys.float_info.max else None
+
+
+def _same_run(one: Promised, other: Promised) -> bool:
+    return one.run == other.run and _known_equal(one.ledger_head, other.ledger_head)
 
 
 def _known_equal(one: str | None, other: str | None) -> bool:

@@ -16,7 +16,7 @@ from mapl.types import Budget
 class Promised:
     """An earlier run by its public names, and the budget that it counts with.
 
-    ``ledger_head`` is the last hash of its ledger, which no other run has, None for a run that had not finished.
+    ``ledger_head`` is the last hash of its ledger, None for a run that had not finished.
     """
 
     run: str

@@ -16,6 +16,10 @@ from mapl.release.sqlite_schema import STEPS
 
 APPLICATION = int.from_bytes(b"mapl", "big")
 SCHEMA = len(STEPS)
+AT_ONCE = 250
+SOME = f"IN ({', '.join('?' * AT_ONCE)})"
+"""So many keys are looked up by one statement, where there are that many."""
+
 PATIENCE = 10_000
 """How long, in milliseconds, to wait for another process that is writing."""
 
@@ -101,8 +105,15 @@ class SqliteLedger(SqlLedger):
         self._connection.execute(command, values)
 
     def _among(self, question: str, keys: Collection[Any]) -> list[Any]:
+        given = list(keys)
+        many = len(given) - len(given) % AT_ONCE
+        found = [
+            row
+            for start in range(0, many, AT_ONCE)
+            for row in self._connection.execute(question.format(among=SOME), given[start : start + AT_ONCE])
+        ]
         one = question.format(among="= ?")
-        return self._connection.executemany(one, ((key,) for key in keys)).fetchall()
+        return found + self._connection.executemany(one, ((key,) for key in given[many:])).fetchall()
 
     def _insert(self, table: str, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> None:
         places = ", ".join("?" * len(columns))
@@ -135,8 +146,8 @@ class SqliteLedger(SqlLedger):
 
 def _connect(path: Path) -> apsw.Connection:
     try:
-        # SQLite gives its log the permissions of the file, and the ledger holds secrets. A file that is there is left
-        # alone: closing it here would take away the locks that other connections of this process hold on it.
+        # SQLite gives its log the permissions of the file, and the ledger holds secrets. A file that is there is
+        # left alone: closing it here would take away the locks that other connections of this process hold on it.
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         connection = apsw.Connection(str(path))

@@ -22,6 +22,7 @@ from mapl.release.memory_ledger import MemoryLedger
 from mapl.release.promise import Adjacency, Promise
 from mapl.release.stable_promise import HOW, stable_promise
 from mapl.release.stable_query import StableQuery, ask, name_of
+from mapl.release.stable_terms import refuse_other_data, refuse_other_terms
 from mapl.release.statement import Statement, in_plain_words, statement_of
 from mapl.types import ABSTAIN, Budget, Distances, Labels, Outcome, positive_integer
 
@@ -123,6 +124,8 @@ class StableOracle(NeverCopied):
         coins: Coins | None = None,
     ) -> None:
         positive_integer(n_queries=n_queries)
+        refuse_other_data(data, unit=unit)
+        self._adjacency, self._unit = adjacency, unit
         self._data, self._coins = data, SystemCoins() if coins is None else coins
         self._promise = stable_promise(adjacency, unit) if promise is None else promise
         self._task = Task(Budget(epsilon, delta), REACH, 2, n_queries)
@@ -156,6 +159,8 @@ class StableOracle(NeverCopied):
             If the budget was gone before the first new query.
         """
         named = {name_of(query): query for query in queries}
+        for query in queries:
+            refuse_other_terms(query, adjacency=self._adjacency, unit=self._unit)
         with self._lock:
             new = [name for name in named if name not in self._said]
             if new:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
+import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from mapl.data.bags import Bagged
 from mapl.errors import InvalidParameter
@@ -28,7 +33,8 @@ class Aggregated:
         What is asked, in public words.
     function
         Called with the features, or features and labels, of one bag. What it returns must follow from these and
-        from public things alone; all its randomness has to be seeded.
+        from public things alone. Generators of its own have to be seeded; the global ones are seeded anew for
+        every bag, so that how often one bag drew from them moves no other.
 
     Notes
     -----
@@ -64,13 +70,32 @@ def values_of(function: Callable[..., Any], data: Bagged) -> list[Any]:
 
 def _value(function: Callable[..., Any], data: Bagged, k: int) -> Any:
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _own_draws(k):
             warnings.simplefilter("ignore")
             value = function(*data.bag(k))
         canonical(value)
     except Exception:  # whatever a bag makes of the function, it has one value, and no message quotes a row
         return FAILED
     return value
+
+
+@contextmanager
+def _own_draws(k: int) -> Iterator[None]:
+    """Let the global generators begin at a place of the bag's own, and give them back as they were."""
+    torch = sys.modules.get("torch")
+    numpys = np.random.get_state()  # noqa: NPY002  (functions may use the global generator)
+    before = random.getstate(), None if torch is None else torch.get_rng_state()
+    random.seed(k)
+    np.random.seed(k)  # noqa: NPY002
+    if torch is not None:
+        torch.manual_seed(k)
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(numpys)  # noqa: NPY002
+        if torch is not None:
+            torch.set_rng_state(before[1])
 
 
 def _collected(value: Any) -> frozenset[str]:

@@ -15,6 +15,7 @@ from mapl.errors import InvalidData
 from mapl.noise import Coins
 from mapl.release.online import Inquiry, OnlineLedger, Refused, Reply
 from mapl.service.keys import derived
+from mapl.service.noted_head import NotedHead
 from mapl.types import Outcome, State, Tallies
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Clerk:
     run: OnlineRun
     ledger: OnlineLedger
     coins: Coins
+    noted: NotedHead | None = None
     _secret: bytes = field(init=False)
     _panel: Panel = field(init=False)
 
@@ -111,7 +113,10 @@ class Clerk:
             block = Tallies(counts[[places[one] for one in questions]])
             return self.run.mechanism.release(state, block, self.coins)
 
-        return self.ledger.exchange(STAGE, fresh, decide, n_classes=len(self.run.classes))
+        replies = self.ledger.exchange(STAGE, fresh, decide, n_classes=len(self.run.classes))
+        if self.noted is not None:
+            self.noted.note(self.ledger)
+        return replies
 
     def _counts(self, rows: Rows) -> Any:
         return self._panel.votes(rows).counts

@@ -18,6 +18,7 @@ from mapl.service.desk import Desk
 from mapl.service.entrance import Entrance
 from mapl.service.keys import derived
 from mapl.service.metrics import Traffic
+from mapl.service.noted_head import NotedHead
 from mapl.service.report_page import report_page
 from mapl.service.settings import Settings
 
@@ -59,6 +60,7 @@ class Service:
         settings: Settings | None = None,
         student: Student | None = None,
         aside: Callable[[], OnlineLedger] | None = None,
+        noted: NotedHead | None = None,
     ) -> Service:
         """Begin the run's only stage, or go on with it, and get ready to answer.
 
@@ -66,10 +68,18 @@ class Service:
         ----------
         student
             A published student for free predictions.
+        noted
+            Where the newest head is noted; a ledger that has lost it is refused.
         """
+        if noted is not None:
+            noted.check(ledger)
         run.begin(ledger, coins)
+        if noted is not None:
+            noted.note(ledger)
         chosen = Settings() if settings is None else settings
-        desk = Desk(Clerk(run, ledger, coins), most_waiting=chosen.most_waiting, most_in_group=chosen.most_in_group)
+        desk = Desk(
+            Clerk(run, ledger, coins, noted), most_waiting=chosen.most_waiting, most_in_group=chosen.most_in_group
+        )
         return cls(
             run=run,
             coins=coins,

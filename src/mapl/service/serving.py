@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from mapl.errors import InvalidParameter
 from mapl.release.open_ledger import MEMORY, open_ledger
+from mapl.service.noted_head import NotedHead
 from mapl.service.service import Service
 from mapl.service.settings import Settings
 
@@ -60,6 +61,7 @@ class Opening:
             settings=self.settings,
             student=_student(self.student),
             aside=aside,
+            noted=NotedHead(run.folder.noted_head),
         )
 
     def check(self) -> None:
@@ -67,7 +69,11 @@ class Opening:
         from mapl.pipeline.online import OnlineRun
 
         run = OnlineRun.read(self.run)
-        open_ledger(self.url, run=run.plan.digest).close()
+        ledger = open_ledger(self.url, run=run.plan.digest)
+        try:
+            NotedHead(run.folder.noted_head).check(ledger)
+        finally:
+            ledger.close()
         _student(self.student)
 
     def to_json(self) -> str:
