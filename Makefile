@@ -36,6 +36,9 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/auto.py
 	$(BIN)/python benchmarks/rates.py
 	$(BIN)/python benchmarks/margin.py
+	$(BIN)/python benchmarks/students.py
+	$(BIN)/python benchmarks/students_soft.py
+	$(BIN)/python benchmarks/serve.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from mapl.release import aggregate as aggregate
     from mapl.release import statement_of as statement_of
     from mapl.release.sqlite_ledger import SqliteLedger as SqliteLedger
+    from mapl.service.client import Client as Client
     from mapl.types import ABSTAIN as ABSTAIN
     from mapl.types import Budget as Budget
     from mapl.types import StableAnswers as StableAnswers

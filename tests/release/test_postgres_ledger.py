@@ -209,6 +209,25 @@ def test_a_connection_lost_in_the_middle_releases_nothing(place: Place) -> None:
         ledger.verify()
 
 
+def test_a_commit_with_a_warning_releases_nothing(place: Place) -> None:
+    """PostgreSQL warns, and calls it a success, if somebody cancels its wait for a standby."""
+    place.raw.execute(
+        "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$BEGIN RAISE WARNING 'committed locally'; RETURN NULL; END$$; "
+        "CREATE CONSTRAINT TRIGGER warns AFTER INSERT ON entries DEFERRABLE INITIALLY DEFERRED "
+        "FOR EACH ROW EXECUTE FUNCTION warn()"
+    )
+    with place.opened() as ledger:
+        for spend in (lambda: ask(ledger, "d"), lambda: ledger.append(Entry("answers", "labels"))):
+            with pytest.raises(LedgerError, match="may not have reached a standby. Nothing was released"):
+                spend()
+            ledger.progress("labels")
+        assert ask(ledger, "a", "d") == [1, 1], "whoever asks again is told what is on record"
+        place.raw.execute("DROP TRIGGER warns ON entries")
+        assert ask(ledger, "e") == [1]
+        ledger.verify()
+
+
 def test_another_writer_is_waited_for_or_told_of(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PostgresLedger.SETTINGS, "lock_timeout", "50")
     with place.opened() as ledger, place.raw.transaction():

@@ -72,6 +72,17 @@ def test_a_commit_is_durable(path: Path) -> None:
     assert asked == ["wal", 2, 1]
 
 
+def test_a_second_object_of_the_same_process_leaves_the_locks_of_the_first(path: Path) -> None:
+    """Without its lock another program takes itself for the last one, and removes the log that is written to."""
+    shared, size = 0x40000002, 510  # where SQLite's own locks are
+    take = f"import fcntl; fcntl.lockf(open({str(path)!r}, 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB, {size}, {shared})"
+    with opened(path):
+        opened(path).close()
+        done = subprocess.run([sys.executable, "-c", take], capture_output=True, text=True, check=False)
+    assert "BlockingIOError" in done.stderr
+    subprocess.run([sys.executable, "-c", take], check=True)
+
+
 def test_another_object_goes_on_where_the_file_stands(path: Path) -> None:
     with opened(path) as ledger:
         assert ledger.progress("labels").state == State(3, 1, secret=Secret(SECRET + 2))

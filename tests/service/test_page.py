@@ -71,6 +71,13 @@ def test_the_cookie_is_for_this_site_only_and_is_no_key(served: Served) -> None:
                 assert other.get("/page/budget").status_code == 401
 
 
+def test_behind_a_proxy_with_tls_the_cookie_is_for_tls_only(served: Served) -> None:
+    with httpx.Client(base_url=served.url, trust_env=False) as client:
+        for told, secure in (({"X-Forwarded-Proto": "https"}, True), ({}, False)):
+            reply = client.post("/page/sign-in", data={"key": served.key("ask")}, headers=told)
+            assert ("secure" in reply.headers["set-cookie"].lower()) is secure
+
+
 def test_scopes_decide_what_the_page_shows_and_does(served: Served) -> None:
     with browser(served, "ask") as asking, browser(served, "read") as reading, browser(served, "admin") as admin:
         assert "Ask one question" in asking.get("/").text

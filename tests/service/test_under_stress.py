@@ -61,6 +61,33 @@ def test_without_a_ledger_nothing_is_answered_and_afterwards_all_is_well() -> No
         assert client.get("/v1/budget").json()["answered"] == 4
 
 
+class CountingLedger(MemoryLedger):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tries = 0
+
+    def alive(self) -> None:
+        self.tries += 1
+        super().alive()
+
+    def reply(self, id: str, caller: str) -> Any:
+        raise LedgerError("PostgreSQL does not take every text.")
+
+
+def test_whoever_asks_for_readiness_all_the_time_does_not_keep_the_disk_busy() -> None:
+    ledger = CountingLedger()
+    with serving(ledger=ledger) as served, served.client() as client:
+        begun = monotonic()
+        assert {client.get("/readyz").status_code for _ in range(100)} == {200}
+        assert ledger.tries <= 2 + (monotonic() - begun) / FRESH
+
+
+def test_what_cannot_be_an_id_is_not_looked_up() -> None:
+    with serving(ledger=CountingLedger()) as served, served.client() as client:
+        for id in ("%00", "a", "g" * 64):
+            assert client.get(f"/v1/answers/{id}").status_code == 404
+
+
 def test_a_fault_is_told_without_its_words(caplog: Any) -> None:
     with serving(StandInRun(panel=BrokenPanel())) as served, served.client() as client:
         reply = client.post("/v1/answers", json={"rows": [[1.0, "canary in a row"]]})

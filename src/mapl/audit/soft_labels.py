@@ -85,9 +85,7 @@ def audit_means(
     return _examined(mechanism, budget, pairs, Limits(answers=real.max_answers), asked)
 
 
-def _examined(
-    mechanism: AnyMechanism, budget: Budget, pairs: Pairs, limits: Limits, questions: int
-) -> Finding:
+def _examined(mechanism: AnyMechanism, budget: Budget, pairs: Pairs, limits: Limits, questions: int) -> Finding:
     """Play the optimal adaptive adversary, and weigh what it reaches against the claim."""
     claim = Claim(mechanism.epsilon(None, budget.delta), budget.delta, mechanism.total)
     game = Game.of(pairs, limits, questions)

@@ -73,7 +73,7 @@ class PostgresLedger(SqlLedger):
         self._connection = self._connect()
         self._at = ""
         self._seen: Seen | None = None
-        self._ended = False
+        self._ended = self._warned = False
         try:
             self._prepare(create=create)
         except psycopg.Error as failure:
@@ -100,6 +100,7 @@ class PostgresLedger(SqlLedger):
         except psycopg.Error as failure:
             raise self._in_words(failure) from None
         try:
+            connection.add_notice_handler(self._heed)
             for setting, value in self.SETTINGS.items():
                 connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
             connection.execute("SELECT set_config('search_path', quote_ident(%s), false)", (self._schema,))
@@ -210,12 +211,26 @@ class PostgresLedger(SqlLedger):
     @contextmanager
     def _last_changes(self) -> Iterator[None]:
         """Send changes and the commit without waiting for each; after the first that fails none is carried out."""
+        self._warned = False
         with self._connection.pipeline():
             yield
             ended = self._connection.execute("COMMIT")
-        if ended.statusmessage != "COMMIT":
-            raise LedgerError(f"{self.name} did not take an entry; nothing was released. Run again.")
+        self._refuse_doubtful(ended.statusmessage)
         self._ended = True
+
+    def _refuse_doubtful(self, ended: str | None) -> None:
+        """Believe a commit only if there was no warning: who cancels the wait for a standby is told in one."""
+        if ended != "COMMIT":
+            raise LedgerError(f"{self.name} did not take an entry; nothing was released. Run again.")
+        if self._warned:
+            self._forget()
+            raise LedgerError(
+                f"{self.name} warned while it committed: it may not have reached a standby. Nothing was released; "
+                "run again when the database is whole."
+            )
+
+    def _heed(self, notice: errors.Diagnostic) -> None:
+        self._warned = True  # client_min_messages lets nothing less than a warning through
 
     @contextmanager
     def _transaction(self, *, writing: bool, along: Sequence[Lookup] = ()) -> Iterator[list[list[Any]]]:
@@ -226,7 +241,8 @@ class PostgresLedger(SqlLedger):
             try:
                 yield self._begin(writing=writing, along=along)
                 if not self._ended:
-                    self._connection.execute("COMMIT")
+                    self._warned = False
+                    self._refuse_doubtful(self._connection.execute("COMMIT").statusmessage)
             except BaseException as failure:
                 if not isinstance(failure, MaplError):
                     self._forget()  # it is not known whether a commit arrived; the next append must look again

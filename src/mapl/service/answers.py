@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "Idempotency-Key"
 LONGEST_NAME = 255
+ID = re.compile("[0-9a-f]{64}")
 
 REFUSALS = {
     Refused.OTHER_BODY: (OTHER_BODY, f"Send the body that this {NAME} was used with, or choose another key."),
@@ -66,7 +68,7 @@ async def stored(request: Request) -> Response:
     """Return an answer that the same API key got before; free."""
     service: Service = request.app.state.service
     id, caller = request.path_params["id"], request.scope["mapl.caller"]
-    reply = await service.desk.consult(lambda ledger: ledger.reply(id, caller))
+    reply = await service.desk.consult(lambda ledger: ledger.reply(id, caller)) if ID.fullmatch(id) else None
     if reply is None:
         raise Problem(NOT_FOUND, "This API key has no answer of that id.")
     return Response(service.form.write(reply), media_type=JSON)

@@ -25,7 +25,7 @@ async def healthz(request: Request) -> Response:
 async def readyz(request: Request) -> Response:
     """Say that the ledger could be written just now; 503 if it cannot."""
     service: Service = request.app.state.service
-    await service.desk.consult(lambda ledger: ledger.alive())
+    await service.readiness.checked()
     return Response(FINE, media_type=JSON)
 
 

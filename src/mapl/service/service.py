@@ -19,6 +19,7 @@ from mapl.service.entrance import Entrance
 from mapl.service.keys import derived
 from mapl.service.metrics import Traffic
 from mapl.service.noted_head import NotedHead
+from mapl.service.readiness import Readiness
 from mapl.service.report_page import report_page
 from mapl.service.settings import Settings
 
@@ -44,6 +45,7 @@ class Service:
     entrance: Entrance
     prices: Prices
     traffic: Traffic
+    readiness: Readiness
     form: AnswerForm
     plan: bytes
     body_secret: bytes
@@ -88,6 +90,7 @@ class Service:
             entrance=Entrance(desk, run.service_key, chosen),
             prices=Prices(run),
             traffic=Traffic(),
+            readiness=Readiness(desk),
             form=AnswerForm(run.classes.names),
             plan=_public_plan(run),
             body_secret=derived(run.service_key, "bodies"),

@@ -88,7 +88,7 @@ async def sign_in(request: Request) -> Response:
         max_age=SECONDS,
         httponly=True,
         samesite="strict",
-        secure=request.url.scheme == "https",
+        secure="https" in (request.url.scheme, request.headers.get("x-forwarded-proto")),  # the proxy has TLS
     )
     return reply
 
