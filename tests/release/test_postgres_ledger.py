@@ -219,7 +219,7 @@ def test_a_commit_with_a_warning_releases_nothing(place: Place) -> None:
     )
     with place.opened() as ledger:
         for spend in (lambda: ask(ledger, "d"), lambda: ledger.append(Entry("answers", "labels"))):
-            with pytest.raises(LedgerError, match="may not have reached a standby. Nothing was released"):
+            with pytest.raises(LedgerError, match=r"may not have reached a standby\. Nothing was released"):
                 spend()
             ledger.progress("labels")
         assert ask(ledger, "a", "d") == [1, 1], "whoever asks again is told what is on record"

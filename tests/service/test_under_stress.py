@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 from stand_in import StandInPanel, StandInRun, questions, serving
@@ -13,6 +13,7 @@ from stand_in import StandInPanel, StandInRun, questions, serving
 from mapl.errors import LedgerError
 from mapl.release.memory_ledger import MemoryLedger
 from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.service.readiness import FRESH
 from mapl.service.settings import Settings
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -146,10 +147,7 @@ class SqliteLedger(SqlLedger):
 
 def _connect(path: Path) -> apsw.Connection:
     try:
-        # SQLite gives its log the permissions of the file, and the ledger holds secrets. A file that is there is
-        # left alone: closing it here would take away the locks that other connections of this process hold on it.
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        _make(path)
         connection = apsw.Connection(str(path))
         connection.set_busy_timeout(PATIENCE)
         for setting in SETTINGS:
@@ -170,6 +168,19 @@ def _connect(path: Path) -> apsw.Connection:
             f"The file system of {path} cannot keep a write-ahead log; put the ledger on a local disk."
         )
     return connection
+
+
+def _make(path: Path) -> None:
+    """Make an empty file if there is none: SQLite gives its log the same permissions, and a ledger holds secrets.
+
+    A file that is there is left alone: opening and closing it by hand would take away the locks that other
+    connections of this process hold on it.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
 
 
 def _in_words(path: Path, failure: Exception) -> LedgerError:
