@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import World
 from killing import CLIENTS, killed
 from typer.testing import CliRunner
 
@@ -13,7 +13,7 @@ from mapl.cli import app
 
 
 @pytest.fixture(scope="module")
-def taught(clinic: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def taught(clinic: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Teach a run whose budget outlasts every test."""
     run = tmp_path_factory.mktemp("taught") / "run"
     command = [

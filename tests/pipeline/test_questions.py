@@ -152,3 +152,21 @@ def test_rows_that_are_none_are_refused(row: Any) -> None:
 
 def test_nothing_but_what_there_is() -> None:
     assert FORM.read([]).shape == (0,)
+
+
+def test_texts_of_a_large_request_are_read_all_at_once_and_say_what_they_say_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One call of pyarrow for each cell would let a single request keep a server busy for a minute."""
+    form = QuestionForm(Schema((Column("n", "number"), Column("d", "date")), label="sick"))
+    written = ["1", " 1.5 ", "-0", "inf", "nan", "NA", "", "1e400", True, 3, -0.0, None, 2**63]
+    days = ["2024-01-31", "2024-01-31 13:45:00", "", " 2024-01-31 ", None]
+    rows = [[number, day] for number in written for day in days]
+    alone = [form.read([row])[0] for row in rows]
+    calls = []
+    monkeypatch.setattr("mapl.pipeline.questions.numbers", lambda cells: calls.append(1) or numbers(cells))
+    assert form.read(rows).tolist() == alone
+    assert len(calls) == 1
+    for bad in (["x", None], [None, "x"], ["\ud800", None]):
+        with pytest.raises(InvalidData, match="cannot be read as the kind"):
+            form.read([*rows, bad])

@@ -138,7 +138,11 @@ def own_function(X: Any, y: Any) -> Callable[[Any], Any]:
     return lambda rows: np.repeat(y[0], len(rows))
 
 
-@pytest.mark.parametrize("learner", [OwnCode(), own_function, Command("cat {shard} {queries} {votes}")], ids=repr)
+@pytest.mark.parametrize(
+    "learner",
+    [OwnCode(), own_function, Command("cat {shard} {queries} {votes}")],
+    ids=["own code", "function", "command"],
+)
 def test_what_cannot_be_kept_safely_is_refused_before_a_private_row_is_read(
     clinic: Any, tmp_path: Path, learner: Any
 ) -> None:

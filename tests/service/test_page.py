@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from mapl.pipeline.questions import QuestionForm
 from mapl.release.chain import Record
 from mapl.release.limits import Limits
 from mapl.release.memory_ledger import MemoryLedger
+from mapl.service.page import forms
 from mapl.service.page.history import MOST_POINTS, History
 from mapl.service.sessions import COOKIE
 
@@ -76,6 +78,15 @@ def test_behind_a_proxy_with_tls_the_cookie_is_for_tls_only(served: Served) -> N
         for told, secure in (({"X-Forwarded-Proto": "https"}, True), ({}, False)):
             reply = client.post("/page/sign-in", data={"key": served.key("ask")}, headers=told)
             assert ("secure" in reply.headers["set-cookie"].lower()) is secure
+
+
+def test_a_form_that_does_not_end_is_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody may begin one; some hundred of them would be all the requests that a server has room for."""
+    monkeypatch.setattr(forms, "PATIENCE", 0.05)
+    host, port = served.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as slow:
+        slow.sendall(b"POST /page/sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nkey=")
+        assert slow.recv(1000).startswith(b"HTTP/1.1 400 ")
 
 
 def test_scopes_decide_what_the_page_shows_and_does(served: Served) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from mapl.data.entries import texts
+from mapl.data.row_by_row import row_by_row
 from mapl.data.rows import Rows, column
 from mapl.data.shards import unit_bytes
 from mapl.errors import InvalidData, InvalidParameter, MaplError
@@ -127,7 +128,8 @@ class MostRight:
     """The model that is right about most private records, of a few that were made without them.
 
     The data are features and labels, of which each record is a unit. A model maps rows to one label per row, each
-    row by itself, whatever stands beside it.
+    row by itself, whatever stands beside it. It is asked again and again about the same number of rows, since
+    rounding would depend on that number.
     """
 
     name: str
@@ -137,7 +139,7 @@ class MostRight:
     def __call__(self, data: tuple[Rows, Any]) -> tuple[Any, int]:
         rows, labels = data
         right = {
-            name: int(np.count_nonzero(np.asarray(model(rows)) == np.asarray(labels)))
+            name: int(np.count_nonzero(row_by_row(model, rows) == np.asarray(labels)))
             for name, model in self.models.items()
         }
         return leader(right, moves=MOVES[self.adjacency])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -10,10 +11,12 @@ from starlette.requests import Request
 from mapl.data.column import Column
 from mapl.data.schema import Schema
 from mapl.errors import InvalidData
-from mapl.service.problem import FORBIDDEN, TOO_LARGE, Problem
+from mapl.service.problem import FORBIDDEN, MALFORMED, TOO_LARGE, Problem
 
 MOST_BYTES = 1 << 20
 MOST_FIELDS = 2_000
+PATIENCE = 5.0
+"""Seconds that a form may take to arrive: anybody may begin to send one, and it counts as a request under way."""
 
 Fields = dict[str, list[str]]
 
@@ -22,11 +25,11 @@ async def fields_of(request: Request) -> Fields:
     """Read the fields of a form that this server's own page sent."""
     if not _from_here(request):
         raise Problem(FORBIDDEN, "This form was sent from another site.")
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise Problem(TOO_LARGE, f"A form may have up to {MOST_BYTES} bytes.")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            body = await _body(request)
+    except TimeoutError:
+        raise Problem(MALFORMED, "The form did not arrive in time; send it again.") from None
     fields: Fields = {}
     try:
         for name, value in parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS):
@@ -34,6 +37,15 @@ async def fields_of(request: Request) -> Fields:
     except ValueError:
         raise InvalidData("The form cannot be read; send it from this server's page.") from None
     return fields
+
+
+async def _body(request: Request) -> bytes:
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise Problem(TOO_LARGE, f"A form may have up to {MOST_BYTES} bytes.")
+    return body
 
 
 def only(fields: Fields, name: str) -> str:
