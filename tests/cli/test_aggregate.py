@@ -29,7 +29,7 @@ KEYS = {
     *("halted", "not_asked", "usage", "parameters", "label_accuracy", "required_distance_99", "out", "private"),
     *("why", "answered_share", "guaranteed_epsilon", "teachers", "classes", "planned_queries", "noise"),
     *("assumptions", "in_plain_words", "stages", "plan_digest", "ledger_head", "mapl_version", "schema"),
-    *("cells", "selected"),
+    *("cells", "selected", "together"),
 }
 
 

@@ -189,8 +189,8 @@ def test_learners_that_are_refused(public: Public) -> None:
 
     with pytest.raises(InvalidParameter, match="There is no learner 'forrest'; choose one of"):
         train("forrest")
-    with pytest.raises(InvalidParameter, match="The strategy is 'active'; choose one of auto, plain, imputed"):
-        train(None, "active")
+    with pytest.raises(InvalidParameter, match="The strategy is 'eager'; choose one of auto, plain, imputed"):
+        train(None, "eager")
     with pytest.raises(InvalidParameter, match="already fitted"):
         train(LogisticRegression().fit([[0], [1]], [0, 1]))
     with pytest.raises(InvalidParameter, match="is a function or a command"):

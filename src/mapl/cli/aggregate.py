@@ -123,7 +123,7 @@ def aggregate(
     per_teacher: bool = typer.Option(False, help="VOTES holds one vote per question and teacher, not counts."),
     teachers_in: TeachersIn = typer.Option(TeachersIn.columns, help="Where --per-teacher votes have the teachers."),
     classes: str | None = typer.Option(None, help="Names of the classes in order, separated by commas."),
-    to: Path | None = typer.Option(None, "--out", help="Folder for the result.  [default: ./<votes>.mapl]"),
+    to: Path | None = typer.Option(None, "--out", help="Folder for the result.", show_default="./<votes>.mapl"),
     seed: int | None = typer.Option(None, min=0, help="Seeded coins, for tests only: the result is NOT PRIVATE."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of a table."),
 ) -> None:

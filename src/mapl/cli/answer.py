@@ -49,7 +49,7 @@ def answer(
         Neighbours.replace_one, help="Which tables are compared; under replace-one the number of rows is public."
     ),
     features: str | None = typer.Option(
-        None, help="Columns that rules look at, separated by commas.  [default: all]"
+        None, help="Columns that rules look at, separated by commas.", show_default="all"
     ),
     rows: int | None = typer.Option(
         None,

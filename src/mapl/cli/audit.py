@@ -94,11 +94,11 @@ def audit(
     ),
     delta: float = typer.Option(help="Failure probability that the mechanism is calibrated for."),
     classes: int = typer.Option(2, help="Number of classes."),
-    teachers: int | None = typer.Option(None, help="Number of teachers.  [default: enough, if enumerable]"),
+    teachers: int | None = typer.Option(None, help="Number of teachers.", show_default="enough, if enumerable"),
     max_abstentions: int = typer.Option(3, help="Abstentions after which the mechanism halts."),
     queries: int = typer.Option(40, help="Number of questions that the adversary asks."),
     adjacency: Neighbours | None = typer.Option(
-        None, help=f"Of {CELLS} and of single answers only.  [default: add-remove]"
+        None, help=f"Of {CELLS} and of single answers only.", show_default="add-remove"
     ),
     twin: str | None = typer.Option(
         None,

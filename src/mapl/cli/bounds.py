@@ -119,7 +119,7 @@ def command_of(paper: str) -> Any:
     def run(which: list[str], as_json: bool, **given: str | None) -> None:
         report(paper, chosen(bounds, which), {n: t for n, t in given.items() if t is not None}, as_json=as_json)
 
-    listed = typer.Argument(None, metavar="BOUND", help="Bounds to compute.  [default: all that can be]")
+    listed = typer.Argument(None, metavar="BOUND", help="Bounds to compute.", show_default="all that can be")
     switch = typer.Option(False, "--json", help="Print one JSON object, with the terms of every bound.")
     keyword = inspect.Parameter.KEYWORD_ONLY
     signature = [

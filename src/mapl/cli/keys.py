@@ -29,7 +29,9 @@ def create(
     run: Path = RUN,
     name: str = typer.Option(help="Whose key it is, for the list."),
     scope: str = typer.Option("ask", help="What it is for, separated by commas: ask, read, admin."),
-    most: int | None = typer.Option(None, min=1, help="How many new questions it may ask.  [default: no limit]"),
+    most: int | None = typer.Option(
+        None, min=1, help="How many new questions it may ask.", show_default="no limit"
+    ),
     ledger: str | None = LEDGER,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -86,12 +88,17 @@ def revoke(
 
 @contextmanager
 def _opened(run: OnlineRun, ledger: str | None) -> Iterator[OnlineLedger]:
-    """Open the ledger that the server of a run has or will have."""
-    from mapl.release.open_ledger import open_ledger
+    """Open the ledger that the server of a run has or will have; not a new one in place of one that was lost."""
+    from mapl.release.open_ledger import existing_ledger, open_ledger
+    from mapl.service.noted_head import NotedHead
     from mapl.service.serving import ledger_url
 
-    book = open_ledger(ledger_url(run.folder.path, ledger), run=run.plan.digest)
+    noted = run.folder.noted_head
+    book = (existing_ledger if noted.exists() else open_ledger)(
+        ledger_url(run.folder.path, ledger), run=run.plan.digest
+    )
     try:
+        NotedHead(noted).check(book)
         yield book
     finally:
         book.close()

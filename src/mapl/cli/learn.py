@@ -92,7 +92,7 @@ def learn(
         None, help="Names of the classes, separated by commas; never read off PRIVATE."
     ),
     schema: Path | None = typer.Option(
-        None, help="What the columns are (`mapl schema`).  [default: from --public]"
+        None, help="What the columns are (`mapl schema`).", show_default="from --public"
     ),
     method: str = typer.Option(
         "auto",
@@ -100,7 +100,7 @@ def learn(
         "try both and choose privately.",
     ),
     learner: str | None = typer.Option(
-        None, help="Teachers: a learner of `mapl learners`, or module:name to import.  [default: ridge]"
+        None, help="Teachers: a learner of `mapl learners`, or module:name to import.", show_default="ridge"
     ),
     learner_command: str | None = typer.Option(
         None, help='A program as learner: "Rscript fit.R {shard} {queries} {votes}".'
@@ -125,20 +125,22 @@ def learn(
     rounds: int = typer.Option(1, min=1, max=2, help="Count once, or again in cells that the first student draws."),
     per_unit: str | None = typer.Option(
         None,
-        help="Cells: the record of a unit that counts: keyed (by lot), only (there is one), or latest:COLUMN.  "
-        "[default: keyed]",
+        help="Cells: the record of a unit that counts: keyed (by lot), only (there is one), or latest:COLUMN.",
+        show_default="keyed",
     ),
     queries: int | None = typer.Option(
-        None, help="Ask N of the public rows only.  [default: all of them; active: a quarter]"
+        None, help="Ask N of the public rows only.", show_default="all of them; active: a quarter"
     ),
     student: str = typer.Option("auto", help="The student's learner: a preset, auto, or module:name."),
     strategy: How = typer.Option(
         How.auto,
         help="How the student learns; active: it chooses the rows to ask; soft: from probabilities.",
     ),
-    active: Choose | None = typer.Option(None, help="Active: how rows are chosen.  [default: margin]"),
+    active: Choose | None = typer.Option(None, help="Active: how rows are chosen.", show_default="margin"),
     label_service: Answerer | None = typer.Option(
-        None, help="Active: who answers; hybrid: a ladder over all rows, then link or noisy-max.  [default: auto]"
+        None,
+        help="Active: who answers; hybrid: a ladder over all rows, then link or noisy-max.",
+        show_default="auto",
     ),
     test: Path | None = typer.Option(None, help="Public labelled rows, to tell the student's accuracy."),
     group: list[str] = typer.Option([], help="Public column whose values are compared in the report; repeatable."),

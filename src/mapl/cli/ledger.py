@@ -66,7 +66,7 @@ def verify(run: str = RUN, head: str | None = HEAD, ledger: str | None = LEDGER,
 @app.command()
 def export(
     run: str = RUN,
-    to: Path | None = typer.Option(None, "--out", help="A new file for the chain.  [default: standard output]"),
+    to: Path | None = typer.Option(None, "--out", help="A new file for the chain.", show_default="standard output"),
     ledger: str | None = LEDGER,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object instead of one line for each entry."),
 ) -> None:

@@ -40,7 +40,7 @@ def plan(
     epsilon: float | None = typer.Option(None, help="Privacy budget; left out, it is solved for."),
     rows: int | None = typer.Option(None, help="About how many people the private table has; may be solved for."),
     queries: int | None = typer.Option(None, help="How many public rows are to be labelled; may be solved for."),
-    n_classes: int | None = typer.Option(None, help="Number of classes.  [default: 2, or those of the sample]"),
+    n_classes: int | None = typer.Option(None, help="Number of classes.", show_default="2, or those of the sample"),
     learning_curve: Path | None = typer.Option(
         None, help='The learner\'s error by rows: JSON {"100": 0.2}, or CSV rows,error.'
     ),
@@ -50,7 +50,7 @@ def plan(
     ),
     label: str | None = typer.Option(None, help="The column of the labels of --public-sample."),
     learner: str | None = typer.Option(
-        None, help="The learner to measure: a preset or module:name. [default: ridge]"
+        None, help="The learner to measure: a preset or module:name.", show_default="ridge"
     ),
     agreement: str | None = typer.Option(
         None, help="Instead of a curve: the winner's share of the votes, such as 0.95:0.6,0.7:0.4."
@@ -66,7 +66,7 @@ def plan(
     ),
     want_accuracy: float | None = typer.Option(None, help="Wish: this accuracy of the student."),
     adjacency: Compared | None = typer.Option(
-        None, help="Which tables are compared.  [default: add-remove, or that of the earlier runs]"
+        None, help="Which tables are compared.", show_default="add-remove, or that of the earlier runs"
     ),
     unit: str | None = typer.Option(None, help="The column that says whose a row is, such as patient_id."),
     going_on: list[Path] = typer.Option(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def report(
     run: Path = typer.Argument(metavar="RUN", help="The folder of a finished run."),
     test: Path | None = typer.Option(None, help="Public labelled rows, to tell the student's accuracy."),
-    to: Path | None = typer.Option(None, "--out", help="The page.  [default: RUN/public/report.html]"),
+    to: Path | None = typer.Option(None, "--out", help="The page.", show_default="RUN/public/report.html"),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object with what the page says in short."),
 ) -> None:
     """Write the report of a run anew, for example with another test set. Reads RUN/public only; free.

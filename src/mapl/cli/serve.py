@@ -18,14 +18,23 @@ def serve(
     host: str = typer.Option("127.0.0.1", help="The address to listen at."),
     port: int = typer.Option(8000, min=0, max=65535, help="The port to listen at."),
     ledger: str | None = typer.Option(
-        None, envvar="MAPL_LEDGER", help="sqlite:///FILE or postgresql://...  [default: RUN/private/ledger.sqlite]"
+        None,
+        envvar="MAPL_LEDGER",
+        help="sqlite:///FILE or postgresql://...",
+        show_default="RUN/private/ledger.sqlite",
     ),
     student: Path | None = typer.Option(None, help="A student.skops, or the run it is in, for free predictions."),
     workers: int = typer.Option(1, min=1, max=64, help="Processes; all of them share the ledger."),
-    rate: float | None = typer.Option(None, min=0.001, help="Requests per second and API key, on average."),
-    rows: int | None = typer.Option(None, min=1, help="Rows that one request may have."),
-    tick: float | None = typer.Option(None, help="Replies leave after whole multiples of so many milliseconds."),
-    allow_host: list[str] = typer.Option([], help="A name this server may be called by; give it once per name."),
+    rate: float | None = typer.Option(
+        None, min=0.001, help="Requests per second, API key and worker, on average.", show_default="5000"
+    ),
+    rows: int | None = typer.Option(None, min=1, help="Rows that one request may have.", show_default="10000"),
+    tick: float | None = typer.Option(
+        None, help="Replies leave after whole multiples of so many milliseconds.", show_default="2"
+    ),
+    allow_host: list[str] = typer.Option(
+        [], help="A name this server may be called by; repeatable.", show_default="any"
+    ),
     access_log: bool = typer.Option(False, help="Write method, route, status and caller of every request."),
 ) -> None:
     """Serve a taught run: POST /v1/answers and the rest of the API, described at /openapi.json.
@@ -54,5 +63,9 @@ def serve(
     )
     if host not in LOOPBACK:
         warn("this server is reachable from other machines; put a proxy with TLS before it.")
-    tell(f"mapl: serving {run} at http://{host}:{port} (API at /openapi.json); Ctrl-C ends it.")
-    run_server(Opening(run, ledger, student, settings), host=host, port=port, workers=workers)
+    name = f"[{host}]" if ":" in host else host
+
+    def ready(port: int) -> None:
+        tell(f"mapl: serving {run} at http://{name}:{port} (API at /openapi.json); Ctrl-C ends it.")
+
+    run_server(Opening(run, ledger, student, settings), host=host, port=port, workers=workers, ready=ready)

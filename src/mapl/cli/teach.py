@@ -34,10 +34,10 @@ def teach(
         None, help="Names of the classes, separated by commas; never read off PRIVATE."
     ),
     schema: Path | None = typer.Option(
-        None, help="What the columns are (`mapl schema`).  [default: from --public]"
+        None, help="What the columns are (`mapl schema`).", show_default="from --public"
     ),
     learner: str | None = typer.Option(
-        None, help="Teachers: a learner of `mapl learners`, or module:name to import.  [default: ridge]"
+        None, help="Teachers: a learner of `mapl learners`, or module:name to import.", show_default="ridge"
     ),
     time_limit: str = typer.Option(
         TIME_LIMIT, help="Seconds of computing that one teacher may use, or none for no limit."

@@ -54,7 +54,10 @@ def _rows(body: bytes, most: int) -> list[Any]:
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise Problem(MALFORMED, "The body is not JSON in UTF-8.") from None
+        raise Problem(
+            MALFORMED,
+            "The body is not JSON in UTF-8, or it holds NaN or a number that is too large; null is a missing cell.",
+        ) from None
     if not isinstance(content, dict) or content.keys() != {"rows"} or not isinstance(content["rows"], list):
         raise InvalidData('The body must be {"rows": [...]} and hold nothing else.')
     rows: list[Any] = content["rows"]

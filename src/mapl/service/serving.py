@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
 import signal
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -54,9 +56,12 @@ class Opening:
         url = self.url
         plan = run.plan.digest
         aside = None if url == MEMORY else lambda: open_ledger(url, run=plan)
+        ledger = open_ledger(url, run=plan)
+        if getattr(ledger, "locked", False):
+            logging.getLogger("mapl").warning("The ledger is locked: nothing is answered until mapl ledger unlock.")
         return Service.open(
             run,
-            open_ledger(url, run=plan),
+            ledger,
             run.coins(),
             settings=self.settings,
             student=_student(self.student),
@@ -107,14 +112,18 @@ def application() -> FastAPI:
     return create_app(Opening.from_json(os.environ[OPENING]).opened())
 
 
-def serve(opening: Opening, *, host: str, port: int, workers: int = 1) -> None:
-    """Serve until told to stop; requests under way are answered first."""
+def serve(
+    opening: Opening, *, host: str, port: int, workers: int = 1, ready: Callable[[int], None] = lambda port: None
+) -> None:
+    """Serve until told to stop; requests under way are answered first.
+
+    `ready` is told the port once the run is open and the port is had.
+    """
     import uvicorn
+    from uvicorn.supervisors import Multiprocess
 
     _log()
     shared: dict[str, Any] = {
-        "host": host,
-        "port": port,
         "loop": "uvloop",
         "http": "httptools",
         "lifespan": "on",
@@ -127,16 +136,54 @@ def serve(opening: Opening, *, host: str, port: int, workers: int = 1) -> None:
     if workers == 1:
         from mapl.service.app import create_app
 
-        app = create_app(opening.opened())
+        sockets = _sockets(host, port)
+        server = uvicorn.Server(uvicorn.Config(create_app(opening.opened()), **shared))
+        for one in sockets:
+            one.listen(server.config.backlog)
+        ready(sockets[0].getsockname()[1])
         with _ending_well():
-            uvicorn.run(app, **shared)
+            server.run(sockets)
         return
     if opening.url == MEMORY:
         raise InvalidParameter("A ledger in memory is for one worker; several would each spend the whole budget.")
+    sockets = _sockets(host, port)
     opening.check()
     os.environ[OPENING] = opening.to_json()
+    config = uvicorn.Config(f"{__name__}:application", factory=True, workers=workers, **shared)
+    ready(sockets[0].getsockname()[1])
     with _ending_well():
-        uvicorn.run(f"{__name__}:application", factory=True, workers=workers, **shared)
+        Multiprocess(config, sockets).run()
+
+
+def _sockets(host: str, port: int) -> list[socket.socket]:
+    """Return a socket for every address that a host has, or say why there is none, before anything is opened."""
+    had: list[socket.socket] = []
+    failed: OSError | None = None
+    try:
+        for family, kind, proto, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            one = socket.socket(family, kind, proto)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            try:
+                one.bind((address[0], had[0].getsockname()[1] if had else port, *address[2:]))
+            except OSError as failure:
+                one.close()
+                if failure.errno != errno.EADDRNOTAVAIL:  # such as ::1 of localhost where there is no IPv6
+                    raise
+                failed = failure
+                continue
+            one.set_inheritable(True)
+            had.append(one)
+    except OSError as failure:
+        failed = failure
+        for one in had:
+            one.close()
+        had = []
+    if not had:
+        why = "" if failed is None else f" ({failed.strerror})"
+        raise InvalidParameter(f"Nothing can listen at port {port} of {host}{why}; try another --port or --host.")
+    return had
 
 
 @contextmanager

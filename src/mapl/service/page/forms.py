@@ -54,8 +54,11 @@ def only(fields: Fields, name: str) -> str:
 
 
 def question_of(fields: Fields, schema: Schema) -> dict[str, Any]:
-    """Return the row that the form of questions describes; what was left empty is missing."""
-    return {column.name: _cell(only(fields, f"column-{i}"), column) for i, column in enumerate(schema.columns)}
+    """Return the row that the form of questions describes; what was left empty is missing, but not everything."""
+    row = {column.name: _cell(only(fields, f"column-{i}"), column) for i, column in enumerate(schema.columns)}
+    if all(cell is None for cell in row.values()):
+        raise InvalidData("Everything is missing, so nothing was asked or spent; fill in what you know.")
+    return row
 
 
 def _cell(text: str, column: Column) -> Any:

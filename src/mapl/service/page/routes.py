@@ -109,9 +109,10 @@ async def budget(request: Request) -> Response:
 async def question(request: Request) -> Response:
     """Answer the question in the form; a new one spends."""
     service, came = _service(request), asyncio.get_running_loop().time()
-    row = question_of(await fields_of(request), service.run.schema)
-    body = digest_of(service.body_secret, orjson.dumps(row))
+    fields = await fields_of(request)
     try:
+        row = question_of(fields, service.run.schema)
+        body = digest_of(service.body_secret, orjson.dumps(row))
         reply = await replied(service, Asked(request.scope["mapl.caller"], None, body, [row]), came)
     except (InvalidData, Problem) as refusal:
         words = refusal.detail if isinstance(refusal, Problem) else str(refusal)
