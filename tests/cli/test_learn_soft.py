@@ -53,8 +53,14 @@ def test_a_whole_run(mapl: Mapl, clinic: Any, tmp_path: Path) -> None:
     assert [(entry["stage"], entry["all_answered"]) for entry in published.ledger][-1] == ("means", 150)
     shown = mapl("report", "run", "--test", clinic.test)
     assert shown.code == 0
-    predicted = mapl("predict", "run/public/student.skops", clinic.test, "--out", "predictions.csv")
+    predicted = mapl("predict", "run/public/student.skops", clinic.test, "--probabilities", "--out", "predictions.csv")
     assert predicted.code == 0, predicted.stderr
+    header = Path("predictions.csv").read_text().splitlines()[0]
+    assert header == "row,prediction,probability of no,probability of yes"
+    both = mapl("predict", "run/public/student.skops", clinic.test, "--probabilities", "--json")
+    chances = json.loads(both.stdout)["probabilities"]
+    assert chances["yes"] == pytest.approx(told[:, 1].tolist())
+    assert chances["no"] == pytest.approx(told[:, 0].tolist())
 
 
 @pytest.mark.parametrize("strategy", ["soft-medians", "soft-both"])

@@ -40,6 +40,12 @@ def test_predictions_go_to_standard_output(mapl: Mapl, clinic: Any, student: Pat
     assert ran.stderr.strip() == "150 rows"
 
 
+def test_a_student_without_probabilities_says_so(mapl: Mapl, clinic: Any, student: Path) -> None:
+    ran = mapl("predict", student, clinic.test, "--probabilities")
+    assert ran.code == 2
+    assert "without probabilities" in ran.stderr
+
+
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
 def test_predictions_go_to_a_file(mapl: Mapl, clinic: Any, student: Path, name: str) -> None:
     ran = mapl("predict", student, clinic.test, "--out", name)

@@ -35,7 +35,7 @@ def test_odd_settings_are_refused(odd: dict[str, float]) -> None:
         Settings(**odd)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("verb", [("serve",), ("keys", "list"), ("keys", "create", "--name", "a")])
+@pytest.mark.parametrize("verb", [("serve", "--port", "0"), ("keys", "list"), ("keys", "create", "--name", "a")])
 def test_a_folder_without_teachers_is_told_apart(verb: tuple[str, ...], tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, [*verb, str(tmp_path)])
     assert shown.exit_code == 2

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from mapl.cli.console import out, tell
+from mapl.cli.service_extra import service_extra
 from mapl.release.statement import to_json
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def create(
     as_json: bool = AS_JSON,
 ) -> None:
     """Create an API key and print it, once: only a digest of it is kept."""
+    service_extra("API keys")
     from mapl.pipeline.online import OnlineRun
     from mapl.service.keys import KeyMaker
 
@@ -53,6 +55,7 @@ def create(
 @app.command("list")
 def show(run: Path = RUN, ledger: str | None = LEDGER, as_json: bool = AS_JSON) -> None:
     """List the API keys; the keys themselves are nowhere."""
+    service_extra("API keys")
     from mapl.pipeline.online import OnlineRun
 
     with _opened(OnlineRun.read(run), ledger) as book:
@@ -76,6 +79,7 @@ def revoke(
     as_json: bool = AS_JSON,
 ) -> None:
     """Revoke an API key for good; running servers refuse it within a second."""
+    service_extra("API keys")
     from mapl.pipeline.online import OnlineRun
 
     with _opened(OnlineRun.read(run), ledger) as book:

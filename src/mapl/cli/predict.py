@@ -14,8 +14,8 @@ from mapl.errors import InvalidParameter
 from mapl.release.statement import to_json
 
 STUDENT = "student.skops"
-ROW, PREDICTION = "row", "prediction"
-"""The columns of predictions: the number of a row of FILE, counted from 0, and its predicted class."""
+ROW, PREDICTION, PROBABILITY = "row", "prediction", "probability of"
+"""The columns of predictions: the number of a row of FILE, counted from 0, its class, and each class's chance."""
 
 
 def predict(
@@ -23,6 +23,7 @@ def predict(
     table: Path = typer.Argument(metavar="FILE", help="Rows with the student's columns: .csv, .parquet or .arrow."),
     to: Path | None = typer.Option(None, "--out", help="Where to write predictions: .csv or .parquet."),
     key: str | None = typer.Option(None, help="A column of FILE to write beside the predictions, such as an id."),
+    probabilities: bool = typer.Option(False, "--probabilities", help="Write the probability of every class, too."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Predict with a published student; where FILE has the label column, its accuracy is told too.
@@ -37,7 +38,7 @@ def predict(
     _refuse_folder(student)
     if to is not None:
         _check_target(to)
-    if key in (ROW, PREDICTION):
+    if key in (ROW, PREDICTION) or (key is not None and key.startswith(f"{PROBABILITY} ")):
         raise InvalidParameter(f"The key is {key!r}, as a column of the predictions is called; rename it in FILE.")
     model = load(student)
     label, what = model.schema.label, "rows to predict"
@@ -45,7 +46,9 @@ def predict(
     predicted = model.predict(given.rows)
     accuracy = None if given.truth is None else float((model.predict_codes(given.rows) == given.truth).mean())
     keys = {} if key is None else {key: given.keys}
-    written = pa.table({ROW: range(len(predicted)), **keys, PREDICTION: predicted})
+    shares = dict(zip(model.classes.names, model.predict_proba(given.rows).T, strict=True)) if probabilities else {}
+    chances = {f"{PROBABILITY} {name}": share for name, share in shares.items()}
+    written = pa.table({ROW: range(len(predicted)), **keys, PREDICTION: predicted, **chances})
     if to is not None:
         _write(to, written)
     if as_json:
@@ -57,6 +60,8 @@ def predict(
         if to is None:
             record |= {} if key is None else {"keys": _plain(written[key])}
             record["predictions"] = predicted.tolist()
+            if probabilities:
+                record["probabilities"] = {name: share.tolist() for name, share in shares.items()}
         typer.echo(to_json(record))
         return
     if to is None:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from mapl.cli.console import tell, warn
-from mapl.errors import InvalidParameter
+from mapl.cli.service_extra import service_extra
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -42,14 +42,11 @@ def serve(
     Every answer is on record, on disk, before it leaves. SIGTERM or Ctrl-C: requests under way are answered first.
     Put a proxy with TLS before it; API keys travel in a header.
     """
-    try:
-        from mapl.service.serving import Opening
-        from mapl.service.serving import serve as run_server
-        from mapl.service.settings import Settings
-    except ModuleNotFoundError as failure:
-        raise InvalidParameter(
-            f"A server needs {failure.name}, which is not installed: pip install 'mapl[serve]'."
-        ) from None
+    service_extra("Servers")
+    from mapl.service.serving import Opening
+    from mapl.service.serving import serve as run_server
+    from mapl.service.settings import Settings
+
     chosen: dict[str, Any] = {
         "requests_per_second": rate,
         "burst": None if rate is None else max(1, round(2 * rate)),

@@ -68,7 +68,8 @@ class Publication:
             )
             raise InvalidParameter(
                 f"{folder.path} holds no finished run: {missing} is missing. Give the folder that mapl learn wrote "
-                "with --out; an unfinished run goes on with the same command."
+                "with --out; an unfinished run goes on with the same command. Teachers that mapl teach kept are "
+                "reported on by their server (GET /v1/report)."
             ) from None
         except NotADirectoryError:
             raise InvalidParameter(f"{folder.path} is a file; give the folder that mapl learn wrote.") from None

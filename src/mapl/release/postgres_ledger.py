@@ -12,7 +12,7 @@ from psycopg import errors, sql
 
 from mapl.errors import InvalidParameter, LedgerError, MaplError
 from mapl.release.postgres_schema import CREATE
-from mapl.release.sql_chain import Lookup
+from mapl.release.sql_chain import END, End, Lookup
 from mapl.release.sql_ledger import SqlLedger
 
 T = TypeVar("T")
@@ -27,7 +27,6 @@ READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 LOCK = "SELECT place, locked FROM home FOR UPDATE"
 """The lock is the one row of `home`; a later command of the same transaction sees the newest there is."""
-HEAD = "SELECT max(hash) FROM entries WHERE number = (SELECT max(number) FROM entries)"
 
 
 class Seen(NamedTuple):
@@ -35,7 +34,7 @@ class Seen(NamedTuple):
 
     place: str
     locked: bool
-    head: str | None
+    end: End | None
 
 
 class PostgresLedger(SqlLedger):
@@ -156,8 +155,8 @@ class PostgresLedger(SqlLedger):
     def _home(self) -> tuple[str, bool]:
         return super()._home() if self._seen is None else (self._seen.place, self._seen.locked)
 
-    def _newest(self) -> str | None:
-        return super()._newest() if self._seen is None else self._seen.head
+    def _newest(self) -> End | None:
+        return super()._newest() if self._seen is None else self._seen.end
 
     def _execute(self, command: str, values: tuple[Any, ...] = ()) -> list[Any]:
         return self._connection.execute(_in_percent(command), values or None, binary=True).fetchall()
@@ -274,12 +273,12 @@ class PostgresLedger(SqlLedger):
             return []
         with self._connection.pipeline():
             self._connection.execute(WRITING)
-            lock, newest = self._connection.execute(LOCK), self._connection.execute(HEAD)
+            lock, newest = self._connection.execute(LOCK), self._connection.execute(END)
             asked = self._send(along)
-        home, head = lock.fetchone(), newest.fetchone()
-        if home is None or head is None:
+        home, end = lock.fetchone(), newest.fetchone()
+        if home is None:
             raise LedgerError(f"{self.name} has lost its home entry; restore it from its newest copy.")
-        self._seen = Seen(home[0], bool(home[1]), head[0])
+        self._seen = Seen(home[0], bool(home[1]), None if end is None else End.read(end))
         return _fetched(asked)
 
     def _roll_back(self) -> None:

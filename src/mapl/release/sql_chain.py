@@ -21,11 +21,26 @@ from mapl.types import Secret, State
 COLUMNS = ", ".join(field.name for field in fields(Record))
 IN_ORDER = attrgetter(*(field.name for field in fields(Record)))
 NEWEST = "ORDER BY number DESC LIMIT 1"
+END = f"SELECT {COLUMNS}, value FROM entries LEFT JOIN secrets USING (number) {NEWEST}"
 
 T = TypeVar("T")
 
 Lookup = tuple[str, Collection[Any]]
 """A question whose column is compared with `{among}`, and the keys to compare it with."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class End:
+    """The newest record of a chain, and the secret that hangs on it."""
+
+    record: Record
+    secret: Secret | None
+
+    @classmethod
+    def read(cls, row: Sequence[Any]) -> Self:
+        """Take a row of `END` apart."""
+        *record, value = row
+        return cls(Record(*record), None if value is None else Secret(value))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -225,10 +240,10 @@ class SqlChain(NeverCopied, ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def _newest(self) -> str | None:
-        """Read the head under the lock."""
-        found = self._execute("SELECT hash FROM entries ORDER BY number DESC LIMIT 1")
-        return found[0][0] if found else None
+    def _newest(self) -> End | None:
+        """Read the newest record with its secret under the lock."""
+        found = self._execute(END)
+        return End.read(found[0]) if found else None
 
     def _home(self) -> tuple[str, bool]:
         """Read where the database is at home, and whether it is locked."""
@@ -260,9 +275,12 @@ class SqlChain(NeverCopied, ABC):
         """Read the end of the chain under the lock; what has not changed since the last look is not read again."""
         if self._genesis is None:
             return None
-        view = self._view
-        if view is not None and view.stage == stage and self._newest() == view.head.hash:
-            return view
+        view, end = self._view, self._newest()
+        if view is not None and view.stage == stage and end is not None:
+            if end.record.hash == view.head.hash:
+                return view
+            if end.record.stage == stage and end.record.number > view.head.number:
+                return view.after(end.record, end.secret)  # somebody else has gone on
         first = self._records("WHERE number = 0")
         if not first or first[0].hash != self._genesis:
             raise LedgerTampered(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from typing import Any, Protocol, TypeVar
 from mapl.release.online import OnlineLedger
 
 T = TypeVar("T")
+
+SHARE = 1.0
+"""How much of the time that the last group took is spent on letting the next one gather, at most."""
 
 
 class Questions(Protocol):
@@ -67,6 +71,7 @@ class Desk:
         self._clerk, self._most_waiting, self._most_in_group = clerk, most_waiting, most_in_group
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._waiting = 0  # changed on the event loop's thread only
+        self._expected, self._patience = 0, 0.0
         self._open = True
         self._thread = Thread(target=self._work, name="mapl desk", daemon=True)
 
@@ -135,19 +140,34 @@ class Desk:
                 _deliver([job], [_attempt(partial(job.content, self._clerk.ledger))])
 
     def _gather(self, taken: deque[_Job], *, wait: bool) -> bool:
-        """Take what waits, for as long as there is nothing; return False when the last job was taken."""
+        """Take what waits, for as long as there is nothing; return False when the last job was taken.
+
+        Callers that were just answered mostly ask again. A moment is spent on waiting for as many as asked at once
+        before, since otherwise they would fall apart into two groups that wait for each other, for ever.
+        """
+        deadline = None
         with contextlib.suppress(Empty):
             while True:
-                job = self._jobs.get() if wait else self._jobs.get_nowait()
+                job = self._jobs.get(timeout=None if wait else self._left(deadline, len(taken)))
                 if job is None:
                     return False
                 taken.append(job)
                 wait = False
+                deadline = time.monotonic() + self._patience if deadline is None else deadline
         return True
 
+    def _left(self, deadline: float | None, taken: int) -> float:
+        """Return how many seconds the next job is waited for."""
+        if deadline is None or taken >= self._expected:
+            return 0.0
+        return max(0.0, deadline - time.monotonic())
+
     def _answer(self, group: list[_Job]) -> None:
+        began = time.monotonic()
         outcome = _attempt(lambda: self._clerk.answer([job.content for job in group]))
         outcomes = [outcome] * len(group) if isinstance(outcome, _Failed) else outcome
+        self._patience = SHARE * (time.monotonic() - began)
+        self._expected = len(group) + self._jobs.qsize()
         _deliver(group, outcomes)
 
 

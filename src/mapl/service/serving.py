@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,54 +136,53 @@ def serve(
     if workers == 1:
         from mapl.service.app import create_app
 
-        sockets = _sockets(host, port)
-        server = uvicorn.Server(uvicorn.Config(create_app(opening.opened()), **shared))
-        for one in sockets:
-            one.listen(server.config.backlog)
-        ready(sockets[0].getsockname()[1])
-        with _ending_well():
-            server.run(sockets)
+        with _sockets(host, port) as sockets:
+            server = uvicorn.Server(uvicorn.Config(create_app(opening.opened()), **shared))
+            for one in sockets:
+                one.listen(server.config.backlog)
+            ready(sockets[0].getsockname()[1])
+            with _ending_well():
+                server.run(sockets)
         return
     if opening.url == MEMORY:
         raise InvalidParameter("A ledger in memory is for one worker; several would each spend the whole budget.")
-    sockets = _sockets(host, port)
-    opening.check()
-    os.environ[OPENING] = opening.to_json()
-    config = uvicorn.Config(f"{__name__}:application", factory=True, workers=workers, **shared)
-    ready(sockets[0].getsockname()[1])
-    with _ending_well():
-        Multiprocess(config, sockets).run()
+    with _sockets(host, port) as sockets:
+        opening.check()
+        os.environ[OPENING] = opening.to_json()
+        config = uvicorn.Config(f"{__name__}:application", factory=True, workers=workers, **shared)
+        ready(sockets[0].getsockname()[1])
+        with _ending_well():
+            Multiprocess(config, sockets).run()
 
 
-def _sockets(host: str, port: int) -> list[socket.socket]:
-    """Return a socket for every address that a host has, or say why there is none, before anything is opened."""
-    had: list[socket.socket] = []
-    failed: OSError | None = None
-    try:
-        for family, kind, proto, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            one = socket.socket(family, kind, proto)
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            try:
-                one.bind((address[0], had[0].getsockname()[1] if had else port, *address[2:]))
-            except OSError as failure:
-                one.close()
-                if failure.errno != errno.EADDRNOTAVAIL:  # such as ::1 of localhost where there is no IPv6
-                    raise
-                failed = failure
-                continue
-            one.set_inheritable(True)
-            had.append(one)
-    except OSError as failure:
-        failed = failure
-        for one in had:
-            one.close()
-        had = []
-    if not had:
-        why = "" if failed is None else f" ({failed.strerror})"
-        raise InvalidParameter(f"Nothing can listen at port {port} of {host}{why}; try another --port or --host.")
-    return had
+@contextmanager
+def _sockets(host: str, port: int) -> Iterator[list[socket.socket]]:
+    """Have a socket for every address of a host, or say why there is none, before anything is opened."""
+    with ExitStack() as had:
+        sockets: list[socket.socket] = []
+        why = ""
+        try:
+            for family, kind, proto, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+                one = had.enter_context(socket.socket(family, kind, proto))
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                try:
+                    one.bind((address[0], sockets[0].getsockname()[1] if sockets else port, *address[2:]))
+                except OSError as failure:
+                    if failure.errno != errno.EADDRNOTAVAIL:  # such as ::1 of localhost where there is no IPv6
+                        raise
+                    why = f" ({failure.strerror})"
+                    continue
+                one.set_inheritable(True)
+                sockets.append(one)
+        except OSError as failure:
+            sockets, why = [], f" ({failure.strerror})"
+        if not sockets:
+            raise InvalidParameter(
+                f"Nothing can listen at port {port} of {host}{why}; try another --port or --host."
+            )
+        yield sockets
 
 
 @contextmanager
