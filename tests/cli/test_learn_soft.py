@@ -53,7 +53,9 @@ def test_a_whole_run(mapl: Mapl, clinic: Any, tmp_path: Path) -> None:
     assert [(entry["stage"], entry["all_answered"]) for entry in published.ledger][-1] == ("means", 150)
     shown = mapl("report", "run", "--test", clinic.test)
     assert shown.code == 0
-    predicted = mapl("predict", "run/public/student.skops", clinic.test, "--probabilities", "--out", "predictions.csv")
+    predicted = mapl(
+        "predict", "run/public/student.skops", clinic.test, "--probabilities", "--out", "predictions.csv"
+    )
     assert predicted.code == 0, predicted.stderr
     header = Path("predictions.csv").read_text().splitlines()[0]
     assert header == "row,prediction,probability of no,probability of yes"

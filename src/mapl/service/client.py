@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 import orjson
@@ -63,6 +64,8 @@ class Client:
     """
 
     def __init__(self, url: str, key: str, *, timeout: float = 30.0, retries: int = RETRIES) -> None:
+        if not key.isascii() or not key.isprintable():
+            raise InvalidParameter("The key is none that mapl keys create printed; check that it was copied whole.")
         headers = {"Authorization": f"Bearer {key}"}
         self._retries = retries
         self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, follow_redirects=False)
@@ -91,7 +94,7 @@ class Client:
 
     def answer(self, id: str) -> PrivateAnswers:
         """Return the reply of an earlier request of the same API key; free."""
-        return _answers(self._call("GET", f"/v1/answers/{id}").content)
+        return _answers(self._call("GET", f"/v1/answers/{quote(id, safe='')}").content)
 
     def predict(self, rows: Any) -> list[str]:
         """Return the published student's predictions; free."""
