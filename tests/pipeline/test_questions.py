@@ -170,3 +170,32 @@ def test_texts_of_a_large_request_are_read_all_at_once_and_say_what_they_say_alo
     for bad in (["x", None], [None, "x"], ["\ud800", None]):
         with pytest.raises(InvalidData, match="cannot be read as the kind"):
             form.read([*rows, bad])
+
+
+CELLS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.sampled_from(["a", " a ", "b", "1", "1.0", "-0.0", "true", "", "2026-01-02", "x"]),
+    st.just(-0.0),
+)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS, CELLS), min_size=2, max_size=12))
+def test_many_rows_are_read_as_each_alone(rows: list[tuple[Any, ...]]) -> None:
+    columns = (Column("n", "number"), Column("c", "category", ("a", "1", "true")), Column("d", "date"))
+    form = QuestionForm(Schema((*columns, Column("t", "text"))))
+
+    def read(some: list[tuple[Any, ...]]) -> list[bytes] | None:
+        try:
+            return list(form.read(some))
+        except InvalidData:
+            return None
+
+    alone = [read([row]) for row in rows]
+    together = read(rows)
+    if any(one is None for one in alone):
+        assert together is None
+    else:
+        assert together == [one[0] for one in alone if one is not None]
