@@ -46,6 +46,7 @@ def chromium() -> Iterator[Any]:
 @pytest.fixture(params=[1280, 390])
 def page(chromium: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     context = chromium.new_context(viewport={"width": request.param, "height": 900})
+    context.set_default_timeout(90_000)  # tests run beside each other on few cores
     page = context.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
