@@ -62,7 +62,9 @@ def page(chromium: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
 
 def sign_in(page: Any, served: Served, *scopes: str) -> None:
     page.goto(served.url)
-    page.keyboard.type(served.key(*scopes))  # the field has the focus already
+    page.wait_for_function("document.activeElement?.id === 'key'")  # the field has the focus by itself
+    page.keyboard.type(served.key(*scopes))
+    assert page.input_value("#key") == served.key(*scopes)
     page.keyboard.press("Enter")
     page.wait_for_selector("#budget-title")
 
