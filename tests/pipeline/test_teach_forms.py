@@ -74,7 +74,7 @@ def test_other_encoders_judge_a_row_by_itself_too(clinic: Any, tmp_path: Path, w
             table = table.select([one for one in kept if one in table.column_names])
             if LABEL not in table.column_names:
                 return table
-            # Categories tell little about the made-up patients' label, so it is one that they tell everything about.
+            # Categories tell little about the made-up patients' label, so it is one that they tell all about.
             label = pa.array(["yes" if one == "no" else "no" for one in map(str, table["active"].to_pylist())])
             return table.set_column(table.column_names.index(LABEL), LABEL, label)
         notes = [
