@@ -1,4 +1,4 @@
-"""What both faces share: how they read rows and labels, and what they ask of the pipeline."""
+"""What the faces with teachers share: how they read rows and labels, and what they ask of the pipeline."""
 
 from __future__ import annotations
 

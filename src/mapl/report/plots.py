@@ -59,10 +59,10 @@ def attack_curve(risk: Risk) -> Markup:
     """Draw the best attacker's true-positive rate over the false-positive rate, above that of blind guessing."""
     curve = " L".join(_at(point) for point in risk.curve)
     false_alarms, hits = risk.sharpest
-    x, y = _place(risk.sharpest)
-    ticks = Markup("").join(_ticks(value) for value in (0.0, 0.25, 0.5, 0.75, 1.0))
+    x, y = placed(risk.sharpest)
+    ticks = Markup("").join(square_tick(value, rate(value)) for value in (0.0, 0.25, 0.5, 0.75, 1.0))
     dots = Markup("").join(
-        Markup('<circle class="dot" cx="{:.2f}" cy="{:.2f}" r="4.5"/>').format(*_place(point))
+        Markup('<circle class="dot" cx="{:.2f}" cy="{:.2f}" r="4.5"/>').format(*placed(point))
         for point in risk.hits
     )
     described = (
@@ -94,12 +94,12 @@ def attack_curve(risk: Risk) -> Markup:
         end=_at((1, 1)),
         x=x,
         y=y,
-        diagonal=_place((false_alarms, false_alarms))[1],
+        diagonal=placed((false_alarms, false_alarms))[1],
         dots=dots,
         middle=LEFT + SIDE / 2,
         centre=TOP + SIDE / 2,
-        nx=_place((0.62, 0.56))[0],
-        ny=_place((0.62, 0.56))[1],
+        nx=placed((0.62, 0.56))[0],
+        ny=placed((0.62, 0.56))[1],
     )
 
 
@@ -112,8 +112,9 @@ def _stretched(name: str, title: str, described: str, inside: Markup) -> Markup:
     ).format(name=name, title=title, described=described, inside=inside)
 
 
-def _ticks(value: float) -> Markup:
-    x, y = _place((value, value))
+def square_tick(value: float, shown: str) -> Markup:
+    """Draw the grid lines of a value on both axes of a square, and write it beside them."""
+    x, y = placed((value, value))
     return Markup(
         '<path class="grid" d="M{left:.0f} {y:.2f} H{right:.0f} M{x:.2f} {top:.0f} V{bottom:.0f}"/>'
         '<text class="tick" x="{beside:.0f}" y="{low:.2f}" text-anchor="end">{shown}</text>'
@@ -128,13 +129,14 @@ def _ticks(value: float) -> Markup:
         beside=LEFT - 8,
         low=y + 4,
         under=TOP + SIDE + 20,
-        shown=rate(value),
+        shown=shown,
     )
 
 
-def _place(point: Point) -> Point:
+def placed(point: Point) -> Point:
+    """Return where a point of the unit square lies in a drawing."""
     return LEFT + SIDE * point[0], TOP + SIDE * (1 - point[1])
 
 
 def _at(point: Point) -> str:
-    return "{:.2f} {:.2f}".format(*_place(point))
+    return "{:.2f} {:.2f}".format(*placed(point))
