@@ -1,17 +1,31 @@
 # Two commands do everything on a fresh machine with Python 3.11+ and make:
 #   make demo   the whole job on a made-up clinic: private table in, publishable model out
-#   make test   lint, types, import contracts and all tests
+#   make test   lint, types, import contracts and all tests but those that take long by nature
+# make test-all runs these too, and tries the tests themselves with every privacy mutant (docs/audit.md).
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --durations=40 --durations-min=4
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test test-long test-all mutants check format bench docs package clean
 
 demo: $(VENV)/installed
 	$(BIN)/mapl demo
 
 test: check
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	$(PYTEST) -m "not long"
+	@echo "Left out: tests that take long by nature (kill loops, servers, replays, examples). make test-long runs them."
+
+test-long: $(VENV)/installed-test
+	$(PYTEST) -m long
+
+test-all: test test-long
+	$(BIN)/python tests/mutants/run.py --all
+
+# Those that what changed since BASE touches, for so many minutes: CI runs this.
+MINUTES ?= 8
+mutants: $(VENV)/installed-test
+	$(BIN)/python tests/mutants/run.py --changed $(BASE) --at-most $(MINUTES)
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -40,6 +54,20 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/students_soft.py
 	$(BIN)/python benchmarks/serve.py
 
+# The pages as they stand in the repository, so that the same relative links work here and there; warnings are errors.
+docs: $(VENV)/installed-docs
+	rm -rf build/pages && mkdir -p build/pages
+	tar cf - *.md LICENSE docs examples benchmarks/*.py benchmarks/results deploy tests/mutants | tar xf - -C build/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open build/site/index.html."
+
+# The package as a newcomer gets it: built twice to the same bytes, installed without extras, tried; beside it what a
+# plain installation takes, with hashes.
+package: | $(VENV)/bin/python
+	$(BIN)/pip install --quiet build
+	$(BIN)/python tests/try_package.py build/dist
+	$(BIN)/python tests/write_constraints.py build/dist/*.whl build/constraints.txt
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
 	  { echo "mapl needs Python 3.11 to 3.13; $(PYTHON) is $$($(PYTHON) --version). Try: make $(MAKECMDGOALS) PYTHON=python3.11"; exit 1; }
@@ -53,5 +81,9 @@ $(VENV)/installed-test: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet -e '.[test]'
 	@touch $@ $(VENV)/installed
 
+$(VENV)/installed-docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet 'mkdocs-material>=9.5' 'mkdocstrings[python]>=0.27'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache mapl-demo
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache mapl-demo

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from mapl.accounting import Loss
 from mapl.errors import CannotCalibrate
 from mapl.mechanisms import Task, make
-from mapl.mechanisms.noisy_max import NoisyMax
+from mapl.mechanisms.votes.noisy_max import NoisyMax
 from mapl.noise import SeededCoins, SystemCoins, discrete_gaussian, discrete_laplace
-from mapl.planning.forecast import reached
+from mapl.planning.choosing.forecast import chance_of_being_reached
 from mapl.release import aggregate
 from mapl.types import ABSTAIN, Budget, Tallies
 
@@ -195,7 +195,7 @@ class Pool:
 
     def expected(self, passing: NDArray[np.float64], limit: int) -> tuple[float, float]:
         """Return the exact expected number of answers and of right answers over a random order."""
-        taken = reached(self.sizes, 1 - passing, limit) * self.sizes * passing
+        taken = chance_of_being_reached(self.sizes, 1 - passing, limit) * self.sizes * passing
         return float(taken.sum()), float((taken * self.right).sum())
 
     def simulate(self, mechanism: Any, queries: int | None = None) -> tuple[float, float]:

@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from mapl.errors import MaplError
 from mapl.mechanisms import AnyMechanism, Task, make
 from mapl.noise import SeededCoins
-from mapl.planning import candidates, choose
-from mapl.planning.expectation import asked_by, expect, fidelity, plurality_accuracy
-from mapl.planning.limits import USEFUL, best_ladder, ladder_for, rungs_for, threshold_ladder_for
-from mapl.planning.vote_sample import VoteSample
+from mapl.planning import choose
+from mapl.planning.choosing import candidates
+from mapl.planning.choosing.expectation import count_asked, expect, fidelity, plurality_accuracy
+from mapl.planning.choosing.limits import USEFUL, best_ladder, ladder_for, rungs_for, threshold_ladder_for
+from mapl.planning.votes.sample import VoteSample
 from mapl.release import aggregate
 from mapl.types import ABSTAIN, Budget, Tallies
 
@@ -222,7 +223,7 @@ def measure(halves: Halves, epsilon: float) -> tuple[Row, list[Row], list[Row]]:
         "votes": halves.name,
         "epsilon": epsilon,
         "auto takes": auto.name,
-        "asked": asked_by(auto, task.n_queries),
+        "asked": count_asked(auto, task.n_queries),
         "answered": round(made.answered, 1),
         "points lost": round(100 * (1 - fidelity(made, task, fine)), 2),
         "simulated answered": round(answered, 1),

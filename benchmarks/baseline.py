@@ -1,8 +1,9 @@
-"""What others reach: private linear models of opacus and diffprivlib, each in a virtual environment of its own.
+"""What others reach: private linear models of opacus and diffprivlib, each in a virtual environment of its own; and
+two methods of papers, a linear model of sufficient statistics and nearest neighbours, in our own code.
 
     python benchmarks/baseline.py adult mushroom [--seeds 2] [--bins]
 
-They need what mapl's own environment should not hold (torch; an older scikit-learn), so environments are made
+The tools need what mapl's own environment should not hold (torch; an older scikit-learn), so environments are made
 below benchmarks/.envs at first use, and matrices go there as .npz files. Where one cannot be made, its baseline is
 skipped with the reason.
 """
@@ -22,12 +23,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from datasets import CLASSES, DataAbsent, Matrices, load, matrices
 
 HERE = Path(__file__).parent
 EPSILONS = (0.5, 1.0, 2.0)
-SPARSE = ("sst2",)  # text: both baselines take dense matrices only
-SCRIPTS = {"dp-sgd": "dp_sgd.py", "diffprivlib": "diffprivlib_lr.py"}
+SPARSE = ("sst2",)  # text: opacus and diffprivlib take dense matrices only
+SPARSE_SCRIPT = "dp_sgd_text.py"
+PAPERS = {"adassp": "adassp.py", "private-knn": "private_knn.py"}
+SCRIPTS = {"dp-sgd": "dp_sgd.py", "diffprivlib": "diffprivlib_lr.py", **PAPERS}
 REQUIREMENTS = {
     # This spelling of torch is a build for the CPU; pinned beside opacus, it stays.
     "dp-sgd": ("torch==2.13.0", "opacus==1.5.4", "numpy>=2,<3"),
@@ -38,6 +42,8 @@ REQUIREMENTS = {
 @functools.cache
 def environment(name: str) -> Path | None:
     """Return the interpreter of a baseline's environment, made if need be; None, with a printed reason, if not."""
+    if name in PAPERS:  # they need nothing that the tests do not
+        return Path(sys.executable)
     folder = HERE / ".envs" / name
     python, wanted = folder / "bin" / "python", "\n".join(REQUIREMENTS[name])
     installed = folder / "installed.txt"
@@ -68,38 +74,60 @@ def run(
     seed: int,
     X_public: Any = None,
 ) -> float | None:
-    """Train a baseline on private rows and return its accuracy on the evaluation rows, in [0, 1].
+    """Train a baseline on private rows and return its accuracy on the evaluation rows, in [0, 1]."""
+    told = measure(name, X_private, y_private, X_eval, y_eval, epsilon=epsilon, seed=seed, X_public=X_public)
+    return None if told is None else told["accuracy"]
+
+
+def measure(
+    name: str,
+    X_private: Any,
+    y_private: Any,
+    X_eval: Any,
+    y_eval: Any,
+    *,
+    epsilon: float,
+    seed: int,
+    X_public: Any = None,
+) -> dict[str, float] | None:
+    """Train a baseline on private rows and return what its script tells.
 
     Parameters
     ----------
     X_private, X_eval
-        Dense matrices, encoded by public facts.
+        Dense matrices, encoded by public facts; for DP-SGD also sparse ones.
     X_public
         Public rows, which diffprivlib needs to bound the norm of a row.
 
     Returns
     -------
-    The accuracy, or None where there is no environment for the baseline; the reason is printed.
+    "accuracy" in [0, 1], of DP-SGD also the CPU "seconds" of training, or None where there is no environment for
+    the baseline; the reason is printed.
     """
     if name == "diffprivlib" and X_public is None:
         raise ValueError("diffprivlib bounds the norm of a row by public rows; give X_public.")
     python = environment(name)
     if python is None:
         return None
-    arrays = {"X_private": X_private, "y_private": y_private, "X_eval": X_eval, "y_eval": y_eval}
-    if X_public is not None:
-        arrays["X_public"] = X_public
+    arrays = {"y_private": y_private, "y_eval": y_eval}
+    for one, rows in (("X_private", X_private), ("X_eval", X_eval), ("X_public", X_public)):
+        if sp.issparse(rows):
+            arrays |= {f"{one}_{part}": getattr(rows, part) for part in ("data", "indices", "indptr", "shape")}
+        elif rows is not None:
+            arrays[one] = rows
+    script = SPARSE_SCRIPT if sp.issparse(X_private) else SCRIPTS[name]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "split.npz"
         np.savez(path, **arrays)
         done = subprocess.run(
-            [python, HERE / SCRIPTS[name], path, str(epsilon), str(seed)],
+            [python, HERE / script, path, str(epsilon), str(seed)],
             stdout=subprocess.PIPE,
             text=True,
             check=True,
             env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ},
         )
-    return float(json.loads(done.stdout.splitlines()[-1])["accuracy"])
+    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return told
 
 
 def accuracies(baseline: str, encoded: list[Matrices], epsilon: float) -> list[float]:

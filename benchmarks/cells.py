@@ -15,9 +15,9 @@ from pathlib import Path
 
 from datasets import LABEL, DataAbsent, labels_of, load
 
-from mapl.data.cell_space import CellSpace
-from mapl.data.cells import Cells
-from mapl.data.schema import draft
+from mapl.data.cells.partition import Cells
+from mapl.data.cells.space import CellSpace
+from mapl.data.tables.schema import draft_schema
 
 N_CELLS = 15_000
 RUNS = 3
@@ -36,7 +36,7 @@ def main() -> None:
         print(absent)
         return
     rows, labels = split.private.drop_columns(LABEL), labels_of(split.private)
-    cells = Cells.of_public(split.public, CellSpace.fit(split.public, draft(split.public)), N_CELLS)
+    cells = Cells.of_public(split.public, CellSpace.fit(split.public, draft_schema(split.public)), N_CELLS)
     tenth = len(labels) // 10
     seconds = {}
     before = peak_mb()

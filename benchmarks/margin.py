@@ -14,10 +14,10 @@ from pathlib import Path
 
 from datasets import LABEL, DataAbsent, load
 
-from mapl.pipeline.margin import Measured, Wish, measure
-from mapl.planning.margin_rule import margin_plans
-from mapl.report.margin_page import tau_in_words
-from mapl.report.margin_plot import margin_curves
+from mapl.pipeline.rehearsal.margin import MarginWish, MeasuredMargin, measure
+from mapl.planning.rules.margin import margin_plans
+from mapl.report.pages.margin import tau_in_words
+from mapl.report.plots.margin import margin_curves
 from mapl.types import ADJACENCY, UNIT, Budget
 
 SIZES = (50, 100, 200, 500, 1000)
@@ -36,14 +36,14 @@ def main() -> None:
         print(absent)
         return
     start = time.perf_counter()
-    measured = measure(split.private, Wish(SIZES, TEACHERS), label=LABEL, learner=LEARNER, n_jobs=1)
+    measured = measure(split.private, MarginWish(SIZES, TEACHERS), label=LABEL, learner=LEARNER, n_jobs=1)
     seconds = time.perf_counter() - start
     PLOT.write_text(margin_curves([(one.size, one.curve) for one in measured.sizes]) + "\n")
     RESULT.write_text("\n".join([*_curves(measured, seconds), "", *_plans(measured)]) + "\n")
     print(RESULT.read_text())
 
 
-def _curves(measured: Measured, seconds: float) -> list[str]:
+def _curves(measured: MeasuredMargin, seconds: float) -> list[str]:
     return [
         "# How clearly teachers vote on Adult",
         "",
@@ -68,7 +68,7 @@ def _curves(measured: Measured, seconds: float) -> list[str]:
     ]
 
 
-def _plans(measured: Measured) -> list[str]:
+def _plans(measured: MeasuredMargin) -> list[str]:
     lines = [
         f"T and K that are enough for {QUERIES:,} questions, except with probability 0.05, at epsilon "
         f"{BUDGET.epsilon:g} and delta {BUDGET.delta:g} (adjacency: {ADJACENCY}; unit: {UNIT}):",

@@ -28,19 +28,19 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from mapl.data.classes import Classes
-from mapl.data.synthetic import Halfspaces, LabelNoise, Thresholds
+from mapl.data.tables.classes import Classes
 from mapl.mechanisms import Task, make
 from mapl.noise import SeededCoins
-from mapl.pipeline.measured_curve import TEACHERS_OF_A_PLAN, measured_votes
-from mapl.pipeline.rehearsed_student import rehearsed_student
-from mapl.planning.agreement import SPREAD
-from mapl.planning.expectation import expect
-from mapl.planning.learning_curve import LearningCurve
-from mapl.planning.measured_votes import MeasuredVotes
-from mapl.planning.student_model import student_accuracy
-from mapl.planning.vote_model import ExpectedVotes, expected_votes
+from mapl.pipeline.rehearsal.curve import TEACHERS_OF_A_PLAN, measure_votes
+from mapl.pipeline.rehearsal.student import rehearse_run
+from mapl.planning.choosing.expectation import expect
+from mapl.planning.planner.student import student_accuracy
+from mapl.planning.votes.erring import SPREAD
+from mapl.planning.votes.learning_curve import LearningCurve
+from mapl.planning.votes.measured import MeasuredVotes
+from mapl.planning.votes.model import ExpectedVotes, expect_votes
 from mapl.release import aggregate
+from mapl.reproduce.worlds import HalfspaceWorld, LabelNoise, ThresholdWorld
 from mapl.teachers import Learner, as_learner
 from mapl.types import ABSTAIN, Budget, Tallies
 
@@ -98,7 +98,7 @@ def accuracy(world: Any, X: Any, predicted: Any) -> float:
 
 def by_cut(X: Any, y: Any) -> Callable[[Any], Any]:
     """Learn a threshold with the fewest errors."""
-    cut = Thresholds().erm(np.asarray(X), np.asarray(y))
+    cut = ThresholdWorld().erm(np.asarray(X), np.asarray(y))
     return lambda rows: (np.asarray(rows)[:, 0] >= cut).astype(np.int64)
 
 
@@ -122,13 +122,13 @@ def estimator(name: str) -> Any:
 
 
 WORLDS: dict[str, Any] = {
-    "halfspace": Halfspaces(5),
-    "halfspace, 10% flipped": Halfspaces(5, LabelNoise.massart(0.1)),
-    "halfspace, tau 0.5": Halfspaces(10, LabelNoise(0.5)),
-    "halfspace, tau 0": Halfspaces(4, LabelNoise(0.0)),
-    "threshold": Thresholds(),
-    "threshold, 20% flipped": Thresholds(0.4, LabelNoise.massart(0.2)),
-    "threshold, tau 0.5": Thresholds(0.5, LabelNoise(0.5)),
+    "halfspace": HalfspaceWorld(5),
+    "halfspace, 10% flipped": HalfspaceWorld(5, LabelNoise.massart(0.1)),
+    "halfspace, tau 0.5": HalfspaceWorld(10, LabelNoise(0.5)),
+    "halfspace, tau 0": HalfspaceWorld(4, LabelNoise(0.0)),
+    "threshold": ThresholdWorld(),
+    "threshold, 20% flipped": ThresholdWorld(0.4, LabelNoise.massart(0.2)),
+    "threshold, tau 0.5": ThresholdWorld(0.5, LabelNoise(0.5)),
     "3 Gaussians": Gaussians(3, 4),
     "5 Gaussians": Gaussians(5, 6),
     "10 Gaussians": Gaussians(10, 10),
@@ -213,7 +213,7 @@ def measured(setting: Setting, number: int) -> MeasuredVotes:
     """Measure a learner on a public sample of its world, at the number of rows that a teacher will have."""
     X, y = public_sample(setting, number)
     learner = learner_of(setting.learner, setting.n_classes)
-    return measured_votes(
+    return measure_votes(
         learner,
         X,
         y,
@@ -313,13 +313,13 @@ def line(number: int, setting: Setting) -> Row:
     started = time.perf_counter()
     known = measured(setting, number)
     by_votes = forecasts(setting, known.curve, known.votes(setting.per_teacher, setting.n_teachers), mechanism)
-    modelled = expected_votes(known.curve, setting.per_teacher, setting.n_teachers, setting.n_classes)
+    modelled = expect_votes(known.curve, setting.per_teacher, setting.n_teachers, setting.n_classes)
     by_curve = forecasts(setting, known.curve, modelled, mechanism)
-    beta = expected_votes(known.curve, setting.per_teacher, setting.n_teachers, setting.n_classes, spread=SPREAD)
+    beta = expect_votes(known.curve, setting.per_teacher, setting.n_teachers, setting.n_classes, spread=SPREAD)
     by_beta = forecasts(setting, known.curve, beta, mechanism)
     X, y = public_sample(setting, number)
     learner = learner_of(setting.learner, setting.n_classes)
-    played = rehearsed_student(learner, X, y, known, mechanism, setting.task, setting.per_teacher)
+    played = rehearse_run(learner, X, y, known, mechanism, setting.task, setting.per_teacher)
     between = time.perf_counter()
     truth = simulated(setting, mechanism, number)
     ended = time.perf_counter()

@@ -22,7 +22,7 @@ from prediction_adult import adult
 from prediction_curves import curves, thousand
 
 from mapl.noise import SystemCoins
-from mapl.prediction.padded_stumps import PaddedStumps
+from mapl.prediction.predictors.padded_stumps import PaddedStumps
 
 RESULT = Path(__file__).parent / "results" / "prediction.md"
 TITLE = "# Private answers to single questions"

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import datasets
 import numpy as np
-from prediction_world import Floats, Ones, Rules, drawn_rules
 
 from mapl.noise import ONE, SeededCoins
 from mapl.prediction.hypotheses import Stumps
-from mapl.prediction.padded_price import Adjacency
-from mapl.prediction.padded_stumps import PaddedStumps
-from mapl.prediction.stable_settings import for_epsilon
+from mapl.prediction.predictors.padded_stumps import PaddedStumps
+from mapl.prediction.predictors.stable_settings import for_epsilon
+from mapl.reproduce.single.cut_problem import Rules, draw_rules
+from mapl.types import Floats, Labels, RecordAdjacency
 
 SEEDS = range(5)
 SUBSETS = 3
 """A^sta draws a subset for every question; the mean over so many stands for them."""
-ADJACENCY: Adjacency = "replace-one"
+ADJACENCY: RecordAdjacency = "replace-one"
 STORED = Path(__file__).parent / "results" / "learn.json"
 
 
@@ -57,7 +57,7 @@ def accuracies(data: datasets.Matrices, seed: int) -> dict[str, float]:
     settings = for_epsilon(len(X), 1.0, hypotheses, adjacency=ADJACENCY)
     chance = np.zeros(len(asked))
     for _ in range(SUBSETS):
-        chance += chance_of_one(*drawn_rules(hypotheses, settings, X, y, coins), asked) / SUBSETS
+        chance += chance_of_one(*draw_rules(hypotheses, settings, X, y, coins), asked) / SUBSETS
     flip = settings.flip / ONE
     padded = PaddedStumps.fit(X, y, epsilon=1.0, adjacency=ADJACENCY).numerators(asked) / ONE
     return {
@@ -86,7 +86,7 @@ def chance_of_one(rules: Rules, weights: Floats, asked: Floats) -> Floats:
     return total
 
 
-def best_stump(X: Floats, y: Ones, asked: Floats) -> Floats:
+def best_stump(X: Floats, y: Labels, asked: Floats) -> Floats:
     patterns = Stumps(X.shape[1]).patterns(X)
     errors = patterns.errors(X, y)
     best = patterns.representative(int(np.argmin(errors.counts)))

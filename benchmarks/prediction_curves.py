@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from prediction_world import MODEL_SIZES, Problem, model_curve, padded_excess, stable_excess
 
-from mapl.bounds.df20_private import corollary_1
-from mapl.bounds.df20_stable import LARGEST_ALPHA, theorem_1
+from mapl.bounds.df20.private import corollary_1
+from mapl.bounds.df20.stable import LARGEST_ALPHA, theorem_1
 from mapl.errors import CannotCalibrate
 from mapl.noise import SeededCoins
-from mapl.prediction.padded_price import Adjacency, excess_bound, rate_for
-from mapl.prediction.padded_stumps import PaddedStumps
-from mapl.prediction.stable_settings import for_epsilon, for_stability
+from mapl.prediction.predictors.padded_stumps import PaddedStumps
+from mapl.prediction.predictors.stable_settings import for_epsilon, for_stability
+from mapl.prediction.prices.padded_stumps import excess_bound, rate_for
+from mapl.reproduce.single.cut_problem import CutProblem, padded_excess, stable_excess
+from mapl.reproduce.single.naive import NAIVE, STABLE, PredictionGoal, naive_excess, naive_records
+from mapl.types import RecordAdjacency
 
 RESULT = Path(__file__).parent / "results" / "prediction.json"
 DOCS = Path(__file__).parent.parent / "docs"
@@ -28,40 +29,20 @@ VC = {"thresholds": 1, "stumps": 6}
 """Ten features can rank six points so that every labeling of them is a stump; no features can do so for seven."""
 NOISES = (0.1, 0.4)
 MORE_NOISES = (0.1, 0.2, 0.3, 0.4, 0.45, 0.48)
-STABLE, PADDED, NAIVE = "A^sta", "padded stumps", "naive averaging"
-MOST_RECORDS = 1e11
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What is promised of every answer if one record is replaced: a stability gamma or a pure epsilon."""
-
-    letter: str
-    value: float
-
-    @property
-    def private(self) -> bool:
-        return self.letter == "epsilon"
-
-    @property
-    def stability(self) -> float:
-        return math.tanh(self.value / 2) if self.private else self.value
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        return (STABLE, PADDED, NAIVE) if self.private else (STABLE, NAIVE)
-
-    def __str__(self) -> str:
-        return f"{self.letter} {self.value:g}"
-
-
-GOALS = (Goal("gamma", 0.01), Goal("gamma", 0.1), Goal("epsilon", 0.1), Goal("epsilon", 1.0))
+GOALS = (
+    PredictionGoal("gamma", 0.01),
+    PredictionGoal("gamma", 0.1),
+    PredictionGoal("epsilon", 0.1),
+    PredictionGoal("epsilon", 1.0),
+)
 
 
 def curves() -> list[str]:
     """Measure all curves and factors, draw the pictures and return the tables."""
     points = [
-        point(Problem(kind, FEATURES[kind], flipped), goal, method, n)
+        point(CutProblem(kind, FEATURES[kind], flipped), goal, method, n)
         for kind in FEATURES
         for flipped in NOISES
         for goal in GOALS
@@ -69,7 +50,7 @@ def curves() -> list[str]:
         for n in SIZES
     ]
     noise = [
-        point(Problem(kind, FEATURES[kind], flipped), goal, method, SIZES[-1])
+        point(CutProblem(kind, FEATURES[kind], flipped), goal, method, SIZES[-1])
         for kind in FEATURES
         for flipped in MORE_NOISES
         for goal in GOALS
@@ -84,7 +65,7 @@ def curves() -> list[str]:
     return report(found)
 
 
-def point(problem: Problem, goal: Goal, method: str, n: int) -> dict[str, Any]:
+def point(problem: CutProblem, goal: PredictionGoal, method: str, n: int) -> dict[str, Any]:
     """Return one measured point, with how many times as many records naive averaging needs for the same excess."""
     found = measured(problem, goal, method, n)
     mean = float(np.mean(found)) if found else None
@@ -102,7 +83,7 @@ def point(problem: Problem, goal: Goal, method: str, n: int) -> dict[str, Any]:
     }
 
 
-def measured(problem: Problem, goal: Goal, method: str, n: int) -> list[float]:
+def measured(problem: CutProblem, goal: PredictionGoal, method: str, n: int) -> list[float]:
     """Return the excess error for every seed; none where the method cannot start."""
     if method == NAIVE:
         return [naive_excess(problem, goal, n)]
@@ -123,35 +104,9 @@ def measured(problem: Problem, goal: Goal, method: str, n: int) -> list[float]:
     return found
 
 
-def naive_excess(problem: Problem, goal: Goal, n: float) -> float:
-    """Return the excess error if a random one of k models on disjoint parts answers, flipped now and then.
-
-    Stability takes k = 1/gamma models and no flips. For an epsilon the flip f has (1 - 2f)/k <= f (e^epsilon - 1),
-    and the k that turns out best is taken, which favours this method.
-    """
-    if not goal.private:
-        return float(at(problem, np.array([n * goal.value]))[0])
-    sizes = np.geomspace(MODEL_SIZES[0], min(n / 2, MODEL_SIZES[-1]), 60)
-    flips = 1 / (n / sizes * math.expm1(goal.value) + 2)
-    return float(problem.when_flipped(at(problem, sizes), flips).min())
-
-
-def at(problem: Problem, sizes: np.ndarray) -> np.ndarray:
-    """Return the mean excess of a model on so many records, between the measured sizes."""
-    return np.exp(np.interp(np.log(sizes), np.log(MODEL_SIZES), np.log(model_curve(problem))))
-
-
-def naive_records(problem: Problem, goal: Goal, excess: float) -> float | None:
-    """Return at how many records naive averaging reaches an excess error; None where that was not measured."""
-    most = MOST_RECORDS if goal.private else MODEL_SIZES[-1] / goal.value
-    sizes = np.geomspace(10, most, 400)
-    enough = np.array([naive_excess(problem, goal, n) <= excess for n in sizes])
-    return float(sizes[enough.argmax()]) if enough.any() else None
-
-
-def bound_lines(kind: str, goal: Goal) -> list[dict[str, Any]]:
+def bound_lines(kind: str, goal: PredictionGoal) -> list[dict[str, Any]]:
     """Return the proved lines: on the records, for fresh questions (DF20), and what nobody can beat."""
-    problem = Problem(kind, FEATURES[kind], 0.0)
+    problem = CutProblem(kind, FEATURES[kind], 0.0)
     sizes = [int(n) for n in np.unique(np.round(np.geomspace(SIZES[0], SIZES[-1], 11)))]
     choose = for_epsilon if goal.private else for_stability
     fresh = corollary_1 if goal.private else theorem_1
@@ -246,16 +201,16 @@ def thousand() -> list[str]:
         + " |",
         "|---|---|---|---|---|---|",
     ]
-    adjacencies: tuple[Adjacency, ...] = ("add-remove", "replace-one")
+    adjacencies: tuple[RecordAdjacency, ...] = ("add-remove", "replace-one")
     for adjacency in adjacencies:
         for n_features in (1, 10, 100):
-            cells = [_thousand(Problem("stumps", n_features, flipped), adjacency) for flipped in (0.0, *NOISES)]
+            cells = [_thousand(CutProblem("stumps", n_features, flipped), adjacency) for flipped in (0.0, *NOISES)]
             bound = excess_bound(1000, n_features, rate=rate_for(1.0, adjacency=adjacency))
             lines.append(f"| {adjacency} | {n_features} | {bound:.4f} | " + " | ".join(cells) + " |")
     return lines
 
 
-def _thousand(problem: Problem, adjacency: Adjacency) -> str:
+def _thousand(problem: CutProblem, adjacency: RecordAdjacency) -> str:
     found = []
     for seed in range(20):
         rng = np.random.default_rng([seed, 1000])

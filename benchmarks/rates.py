@@ -16,36 +16,35 @@ from pathlib import Path
 from typing import Any
 
 from rates_picture import draw
-from rates_runs import (
+
+from mapl.bounds import Bound
+from mapl.bounds.btt18.theorems import BOUNDS as BTT18
+from mapl.bounds.lzcw21.theorems import BOUNDS as LZCW21
+from mapl.errors import MaplError
+from mapl.reproduce.crowds.runs import (
     BUDGET,
-    described,
+    best_student,
+    describe,
     misses,
     not_private,
     numbers_of_teachers,
     plan,
     rehearsals,
     slope,
-    students,
     summary,
 )
-from rates_teachers import World
-
-from mapl.bounds import Bound
-from mapl.bounds.btt18 import BOUNDS as BTT18
-from mapl.bounds.lzcw21 import BOUNDS as LZCW21
-from mapl.data.synthetic import Halfspaces, LabelNoise, Thresholds
-from mapl.errors import MaplError
+from mapl.reproduce.crowds.teachers import VotedWorld
+from mapl.reproduce.worlds import HalfspaceWorld, LabelNoise, ThresholdWorld
 from mapl.types import ADJACENCY, UNIT
 
 HERE = Path(__file__).parent
-LINE = Thresholds(cut=0.3)
-SPACE = Halfspaces(n_columns=3)
+LINE = ThresholdWorld(cut=0.3)
+SPACE = HalfspaceWorld(n_columns=3)
 NOISES = {"1": LabelNoise.massart(0.2), "0.5": LabelNoise(0.5), "0": LabelNoise(0.0)}
 PAPER = "lzcw21-gaussian"
 ALL = ("ladder", "noisy-max", PAPER, "lzcw21-sparse")
 
 FEWEST_ROWS = {LINE.vc: 5, SPACE.vc: 40}
-STUDENTS = 8
 NOTHING = 1e-9
 NOISY_TEACHERS, PUBLIC = 1000, (100, 1000, 10_000, 100_000)
 SIZES = (30_000, 100_000, 300_000, 1_000_000)
@@ -66,7 +65,7 @@ def main() -> None:
     draw(found, HERE.parent / "docs")
 
 
-def by_rows(world: World, sizes: Sequence[int], names: Sequence[str]) -> list[Point]:
+def by_rows(world: VotedWorld, sizes: Sequence[int], names: Sequence[str]) -> list[Point]:
     """Ask m = n/(10 V) questions: as many as stability can serve, up to a constant."""
     points = []
     for n in sizes:
@@ -75,7 +74,7 @@ def by_rows(world: World, sizes: Sequence[int], names: Sequence[str]) -> list[Po
         for name in names:
             planned = plan(name, m, crowds)
             measured = misses(world, planned, n, m, questions=20_000, crowds=5) if planned else []
-            points.append({"n": n, "m": m, "mechanism": name, **described(planned, measured)})
+            points.append({"n": n, "m": m, "mechanism": name, **describe(planned, measured)})
     return points
 
 
@@ -87,7 +86,7 @@ def by_questions(n: int, sizes: Sequence[int]) -> list[Point]:
         for name in ("ladder", "noisy-max"):
             planned = plan(name, m, crowds)
             measured = misses(LINE, planned, n, m, questions=60_000, crowds=6) if planned else []
-            points.append({"n": n, "m": m, "mechanism": name, **described(planned, measured)})
+            points.append({"n": n, "m": m, "mechanism": name, **describe(planned, measured)})
     return points
 
 
@@ -109,7 +108,7 @@ def noise(sizes: Sequence[int]) -> list[Point]:
     """
     points = []
     for tau, law in NOISES.items():
-        world = Thresholds(cut=0.3, noise=law)
+        world = ThresholdWorld(cut=0.3, noise=law)
         for n in sizes:
             crowds = rehearsals(world, n, [NOISY_TEACHERS])
             for name in ("ladder", "noisy-max"):
@@ -117,21 +116,6 @@ def noise(sizes: Sequence[int]) -> list[Point]:
             risks = not_private(world, n, times=40 if n < 10**6 else 15)
             points.append({"tau": tau, "n": n, "mechanism": "not private", **summary(risks)})
     return points
-
-
-def best_student(world: Thresholds, name: str, n: int, public: Sequence[int], crowds: Any) -> Point:
-    """Return the best of some numbers of public rows, as the theorems choose it: by the known truth.
-
-    Half of the crowds choose the number and the other half are reported, so that no lucky draw is picked.
-    """
-    tried = []
-    for m in public:
-        planned = plan(name, m, crowds)
-        if planned is not None:
-            risks = students(world, planned, n, m, crowds=2 * STUDENTS)
-            point = {"n": n, "m": m, "mechanism": name, **described(planned, risks[STUDENTS:])}
-            tried.append((sum(risks[:STUDENTS]), m, point))
-    return min(tried)[2]
 
 
 EXPERIMENTS: dict[str, Callable[[], list[Point]]] = {

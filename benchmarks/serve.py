@@ -1,6 +1,6 @@
 """The service under load and under fire: real processes, real SQLite, real PostgreSQL, loopback only.
 
-    python benchmarks/serve.py [--seconds 5] [--rounds 5] [--kills 1000]
+    python benchmarks/serve.py [--seconds 5] [--rounds 5] [--kills 1000] [--only crowd|kills]
 
 250 ridge teachers of adult (of the made-up clinic where ../shared/data is absent) answer single rows over 16 kept
 connections. Every figure that is compared with another comes from the same run, in turns; medians of the turns are
@@ -25,14 +25,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from crowd import crowd_lines, measure_crowd
 from datasets import LABEL, DataAbsent, load
 from load import Load, closed, open_load, request
 from rich.progress import track as bar
 
 from mapl.data.synthetic import LABEL as CLINIC_LABEL
 from mapl.data.synthetic import Clinic
-from mapl.pipeline.online import OnlineRun
-from mapl.release.open_ledger import open_ledger
+from mapl.pipeline.online.run import OnlineRun
+from mapl.release.ledger.opening import open_ledger
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -48,11 +49,15 @@ PIECE = 50
 
 @dataclass
 class Server:
-    """A server process, and a key for it."""
+    """A server process, and keys for it."""
 
     port: int
-    token: str
+    tokens: tuple[str, ...]
     process: subprocess.Popen[str]
+
+    @property
+    def token(self) -> str:
+        return self.tokens[0]
 
 
 @contextmanager
@@ -62,8 +67,8 @@ def serving(run: Path, url: str, *options: str) -> Iterator[Server]:
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
-        port, token = process.stdout.readline().split()
-        yield Server(int(port), token, process)
+        port, *tokens = process.stdout.readline().split()
+        yield Server(int(port), tuple(tokens), process)
     finally:
         process.terminate()
         process.wait(30)
@@ -200,6 +205,12 @@ def overload(run: Path, questions: Questions, folder: Path, per_second: float, s
     }
 
 
+def crowd(run: Path, questions: Questions, folder: Path, *, rounds: int, seconds: float) -> Any:
+    """Measure what callers notice of others, on a server of its own."""
+    with serving(run, f"sqlite:///{folder}/crowd.sqlite", "--keys", "3") as server:
+        return measure_crowd(server, questions, seconds=seconds, bulk_rows=BULK, rounds=rounds)
+
+
 def identical(run: Path, questions: Questions, folder: Path) -> Any:
     """Ask one question ten thousand times, fifty at a time."""
     url = f"sqlite:///{folder}/identical.sqlite"
@@ -269,7 +280,19 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=5.0, help="of each load")
     options.add_argument("--rounds", type=int, default=5, help="turns of which the median is told")
     options.add_argument("--kills", type=int, default=1000, help="servers to kill; 0 keeps the stored figures")
+    options.add_argument("--only", choices=["crowd", "kills"], help="measure this part; other figures stay")
     given = options.parse_args()
+    if given.only:
+        stored = json.loads((RESULTS / "serve.json").read_text())
+        with tempfile.TemporaryDirectory(prefix="mapl-serve-") as name:
+            run = taught(Path(name), TEACHERS)
+            if given.only == "kills":
+                stored["kills"] = kills(run, Path(name), given.kills)
+            else:
+                questions = Questions(OnlineRun.read(run), Path(name))
+                stored["crowd"] = crowd(run, questions, Path(name), rounds=given.rounds, seconds=given.seconds)
+        store(stored)
+        return
     with tempfile.TemporaryDirectory(prefix="mapl-serve-") as name, database() as pg:
         folder = Path(name)
         run = taught(folder, TEACHERS)
@@ -294,11 +317,17 @@ def main() -> None:
         }
         figures["overload"] = overload(run, questions, folder, sqlite, given.seconds)
         figures["identical"] = identical(run, questions, folder)
+        figures["crowd"] = crowd(run, questions, folder, rounds=min(3, given.rounds), seconds=given.seconds)
         figures["one row of 1000 teachers"] = single_rows(folder)
         if given.kills:
             figures["kills"] = kills(run, folder, given.kills)
         elif (RESULTS / "serve.json").exists():  # those of the last run that killed any
             figures["kills"] = json.loads((RESULTS / "serve.json").read_text()).get("kills", {})
+    store(figures)
+
+
+def store(figures: dict[str, Any]) -> None:
+    """Write the figures and the page of them."""
     RESULTS.joinpath("serve.json").write_text(json.dumps(figures, indent=2) + "\n")
     RESULTS.joinpath("serve.md").write_text(written(figures))
     print(written(figures))
@@ -347,6 +376,7 @@ def written(figures: dict[str, Any]) -> str:
         f"{figures['one row of 1000 teachers']['median ms']:.2f} ms (99%: "
         f"{figures['one row of 1000 teachers']['p99 ms']:.2f} ms; asked: at most 5 ms).",
     ]
+    lines += crowd_lines(figures["crowd"])
     if figures.get("kills"):
         safe, unsafe = (figures["kills"][name] for name in ("spend before release", "release before spend"))
         lines += ["", "| kill -9 at random times | spend before release | release before spend |", "|---|---|---|"]

@@ -20,24 +20,25 @@ from datasets import LABEL, load
 from learn import World
 from numpy.typing import NDArray
 
-from mapl.data.classes import Classes
-from mapl.data.encoding import encoder_for
-from mapl.data.schema import draft
-from mapl.data.shards import ShardKey
-from mapl.data.table import private_table
+from mapl.data.encoding.choice import encoder_for
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.schema import draft_schema
+from mapl.data.tables.table import private_table
+from mapl.data.units.shards import ShardKey
 from mapl.errors import MaplError
 from mapl.mechanisms import Task, make
 from mapl.noise import SeededCoins
-from mapl.pipeline.by_active import ask, public_pool
-from mapl.pipeline.label import Effort, Workplace, order, shards, voted
-from mapl.pipeline.planned_questions import planned_questions
-from mapl.pipeline.request import Request, planned
-from mapl.planning.teachers_rule import teachers_for
+from mapl.pipeline.methods.active import ask, public_pool
+from mapl.pipeline.place import Workplace
+from mapl.pipeline.request import Request, plan_teachers
+from mapl.pipeline.votes.active_plan import plan_questions
+from mapl.pipeline.votes.labelling import Effort, assign_shards, collect_votes, order_questions
+from mapl.planning.rules.teachers import teachers_for
 from mapl.release import Limits, MemoryLedger, aggregate
 from mapl.release.label_service import PrivatePool
-from mapl.release.limits import Limit
+from mapl.release.ledger.limits import Limit
 from mapl.students.active import Active, Pool, interview
-from mapl.students.strategies import strategy_of
+from mapl.students.strategies.names import strategy_of
 from mapl.types import ABSTAIN, Budget, Tallies
 
 DATA = ("mushroom", "a9a", "adult")
@@ -68,17 +69,17 @@ class Room:
     def of(cls, name: str, seed: int) -> Room:
         split = load(name, seed, n_public=None if name == "mushroom" else POOL)
         classes = Classes(split.classes)
-        schema = draft(split.public, label=LABEL, classes=classes.names)
+        schema = draft_schema(split.public, label=LABEL, classes=classes.names)
         table = private_table(split.private, label=LABEL, classes=classes, schema=schema)
         encoder = encoder_for(schema, split.public)
         world = World(split, seed, table, classes, schema, encoder, Path(), {})
         key = ShardKey(hashlib.sha256(f"{name} {seed}".encode()).digest())
         spectral = world.request(TEACHERS_AT).spectral
         n_teachers, _ = teachers_for(len(table.labels), Budget(TEACHERS_AT, DELTA), spectral=spectral)
-        sharded = shards(table, key, n_teachers, "add-remove")
+        sharded = assign_shards(table, key, n_teachers, "add-remove")
         with tempfile.TemporaryDirectory() as folder:
             place = Workplace(MemoryLedger(), Path(folder) / "ballot.npz")
-            ballot = voted(sharded, split.public, world.learner, place, len(classes), Effort(n_jobs=1))
+            ballot = collect_votes(sharded, split.public, world.learner, place, len(classes), Effort(n_jobs=1))
         return cls(world, public_pool(split.public, schema, encoder, len(classes)), ballot.tallies(), {})
 
     def __len__(self) -> int:
@@ -93,9 +94,9 @@ class Room:
     def passive(self, epsilon: float, mechanism: str, n_asked: int) -> dict[str, Any]:
         """Ask about random rows, as `mapl learn --queries` does."""
         request = replace(self.request(epsilon), mechanism=mechanism, n_queries=n_asked)
-        plan = planned(request, len(self))
+        plan = plan_teachers(request, len(self))
         assert plan.choice is not None
-        rows, codes = order(len(self))[:n_asked], self.nothing()
+        rows, codes = order_questions(len(self))[:n_asked], self.nothing()
         released = aggregate(Tallies(self.votes.counts[rows]), plan.choice.mechanism, self.coins)
         rows = rows[: len(released.labels)]
         codes[rows] = released.labels
@@ -104,7 +105,7 @@ class Room:
     def active(self, epsilon: float, active: Active, n_asked: int) -> dict[str, Any]:
         """Choose the rows to ask about, as `mapl learn --strategy active` does."""
         request = replace(self.request(epsilon), n_queries=n_asked)
-        plan, ledger = planned_questions(request, active, len(self)), MemoryLedger()
+        plan, ledger = plan_questions(request, active, len(self)), MemoryLedger()
         ledger.open(plan.plan.digest, Limits.of_plan(plan.plan))
         asked = ask(self.votes, self.pool, plan, ledger, coins=self.coins)
         if plan.consensus is None and plan.plan.stage("labels").mechanism == "link":
@@ -154,7 +155,7 @@ def measure(name: str, seed: int, epsilons: tuple[float, ...]) -> Iterator[dict[
     for share in SHARES:
         n = room.questions(share)
         exact = room.nothing()
-        rows = order(len(room))[:n]
+        rows = order_questions(len(room))[:n]
         exact[rows] = room.votes.values[rows]
         yield {
             "method": f"passive, {NOT_PRIVATE}",
@@ -203,9 +204,9 @@ def overlap(room: Room, epsilon: float) -> Iterator[dict[str, Any]]:
     Only rows that the ladder took before it halted are compared. With as many rows drawn at random, the chosen ones
     would share an expected part with the abstentions: the chance that figures stand beside.
     """
-    plan = planned(replace(room.request(epsilon), mechanism="ladder"), len(room))
+    plan = plan_teachers(replace(room.request(epsilon), mechanism="ladder"), len(room))
     assert plan.choice is not None
-    rows = order(len(room))
+    rows = order_questions(len(room))
     released = aggregate(Tallies(room.votes.counts[rows]), plan.choice.mechanism, room.coins)
     taken = rows[: len(released.labels)]
     abstained = np.zeros(len(room), dtype=np.bool_)

@@ -26,27 +26,27 @@ import pyarrow as pa
 from datasets import LABEL, labels_of, load
 from numpy.typing import NDArray
 
-from mapl.data.classes import Classes
-from mapl.data.encoding import encoder_for, for_teachers
-from mapl.data.rows import n_rows, take
-from mapl.data.schema import draft
-from mapl.data.shards import ShardKey
-from mapl.data.table import private_table
+from mapl.data.encoding.choice import encoder_for, for_teachers
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.rows import n_rows, take
+from mapl.data.tables.schema import draft_schema
+from mapl.data.tables.table import private_table
+from mapl.data.units.shards import ShardKey
 from mapl.mechanisms import Task
-from mapl.mechanisms.scores import TOP, Scores
+from mapl.mechanisms.scores.scores import TOP, Scores
 from mapl.noise import SeededCoins
-from mapl.pipeline.label import order, shards
 from mapl.pipeline.request import Request
-from mapl.pipeline.soft import DESIGNS, planned_soft
+from mapl.pipeline.votes.labelling import assign_shards, order_questions
+from mapl.pipeline.votes.soft_labelling import DESIGNS, plan_soft
 from mapl.planning import Agreement, choose
-from mapl.planning.teachers_rule import teachers_for
+from mapl.planning.rules.teachers import teachers_for
 from mapl.release import Limits, MemoryLedger, aggregate
 from mapl.release.soft_labels import release_soft_labels
 from mapl.report.calibration import Calibration
-from mapl.students.soft import train_soft_student
+from mapl.students.soft.student import train_soft_student
 from mapl.teachers import as_learner
 from mapl.teachers.engine import gather
-from mapl.teachers.scores import ScoreBallot, score_learner
+from mapl.teachers.learners.scores import ScoreBallot, score_learner
 from mapl.types import ABSTAIN, Budget, Tallies
 
 HERE = Path(__file__).parent
@@ -65,19 +65,19 @@ def one_seed(seed: int, epsilons: list[float]) -> list[dict[str, Any]]:
     """Measure everything on one split."""
     split = load("adult", seed)
     classes = Classes(split.classes)
-    schema = draft(split.public, label=LABEL, classes=classes.names)
+    schema = draft_schema(split.public, label=LABEL, classes=classes.names)
     encoder = encoder_for(schema, split.public)
     learner = score_learner(as_learner(TEACHER, classes, schema, for_teachers(encoder)), classes)
     table = private_table(split.private, label=LABEL, classes=classes, unit=None, schema=schema)
     key = ShardKey(hashlib.sha256(f"soft benchmark {seed}".encode()).digest())
     tests, truth = split.evaluation.drop_columns(LABEL), labels_of(split.evaluation)
-    n, asked = n_rows(split.public), order(n_rows(split.public))
+    n, asked = n_rows(split.public), order_questions(n_rows(split.public))
     questions = pa.concat_tables([take(split.public, asked), tests.select(split.public.column_names)])
     rows: list[dict[str, Any]] = []
     for epsilon in epsilons:
         request = Request(Budget(epsilon, DELTA), classes, n_rows=len(split.private))
         n_teachers = teachers_for(request.n_rows, request.budget)[0]
-        sharded = shards(table, key, n_teachers, "add-remove")
+        sharded = assign_shards(table, key, n_teachers, "add-remove")
         ballot = ScoreBallot(n_rows(questions), n_teachers)
         every = gather(ballot, learner, sharded, questions, n_classes=2, n_jobs=1).scores()
         scores, ensemble = Scores(every.marks[:n]), every.marks[n:].mean(axis=1) / TOP
@@ -89,8 +89,7 @@ def one_seed(seed: int, epsilons: list[float]) -> list[dict[str, Any]]:
             epsilon: float = epsilon,
             n_teachers: int = n_teachers,
         ) -> None:
-            found = Calibration.of(truth, shares)
-            assert found is not None
+            found = Calibration.of(truth, np.column_stack([1 - shares, shares]))
             rows.append(
                 {
                     "epsilon": epsilon,
@@ -117,7 +116,7 @@ def one_seed(seed: int, epsilons: list[float]) -> list[dict[str, Any]]:
         told(ENSEMBLE, ensemble)
         told(NOISELESS, learned(scores.marks.mean(axis=1) / TOP), n)
         for strategy in DESIGNS:
-            plan, ledger = planned_soft(request, n, strategy), MemoryLedger()
+            plan, ledger = plan_soft(request, n, strategy), MemoryLedger()
             ledger.open(plan.plan.digest, Limits.of_plan(plan.plan))
             soft = release_soft_labels(plan.design, scores, SeededCoins(1000 * seed + 7), ledger=ledger)
             if soft.answered.any():

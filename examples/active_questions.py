@@ -24,7 +24,7 @@ test, truth = draw(1000)
 # %%
 clf = PrivateClassifier(
     "ridge",
-    epsilon=1.0,
+    epsilon=2.0,
     delta=1e-6,
     classes=("no", "yes"),
     n_teachers=150,

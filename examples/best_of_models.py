@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from mapl import SystemCoins
-from mapl.release import MostRight, answer
-from mapl.release.best_of import BestOf
+from mapl.release import BestOf, MostRight, answer
 
 world = np.random.default_rng(4)
 

@@ -9,7 +9,7 @@ that would not be private.
 import numpy as np
 from sklearn.feature_selection import f_classif
 
-from mapl.data.bags import Bagged
+from mapl.data import Bagged
 from mapl.release import answer, each_of
 
 world = np.random.default_rng(0)

@@ -10,8 +10,8 @@ so is what protects people.
 import numpy as np
 
 from mapl import Loss, SystemCoins
-from mapl.noise.geometric import decay, two_sided_geometric
-from mapl.release.private_selection import RandomRepetition
+from mapl.noise import decay, two_sided_geometric
+from mapl.release import RandomRepetition
 
 world = np.random.default_rng(11)
 x = world.uniform(size=5000)

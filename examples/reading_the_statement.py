@@ -31,8 +31,10 @@ for stage in said.stages:
     print(f"stage {stage.name}: {stage.mechanism}, epsilon {stage.epsilon:.4g}, delta {stage.delta:g}")
 
 # %% What mapl checked, and what only you can know.
+for words in said.checked:
+    print(f"- checked: {words}")
 for words in said.assumptions:
-    print(f"- {words}")
+    print(f"- for you to see to: {words}")
 
 # %% For machines: JSON, tied to the plan and to the record of spending by their hashes.
 stored = json.loads(said.to_json())

@@ -15,8 +15,84 @@ from typer.testing import CliRunner
 from mapl.cli import app
 from mapl.data.synthetic import LABEL, UNIT, Clinic
 
-collect_ignore_glob = ["*conftest.py"]
-"""Files of fixtures have no doctests, and several modules of one name cannot be imported to look for some."""
+collect_ignore_glob = ["*conftest.py", "*flower_run.py"]
+"""Files of fixtures have no doctests, and several modules of one name cannot be imported to look for some; nor can
+a script of Flower's where that is not installed."""
+
+
+LONG = (
+    "audit/test_cell_tables.py",
+    "audit/test_moment_tables.py",
+    "audit/test_prediction_audits.py",
+    "audit/test_prediction_stump_twins.py",
+    "audit/test_rehearse.py",
+    "audit/test_release_law.py",
+    "audit/test_stable_contract.py",
+    "audit/test_twins.py",
+    "cli/test_audit_command.py",
+    "cli/test_audit_run.py",
+    "cli/test_demo.py",
+    "cli/test_learn_cells.py",
+    "cli/test_learn_continue.py",
+    "cli/test_learn_unfinished.py",
+    "cli/test_plan_command.py",
+    "cli/test_standard_input.py",
+    "engines/test_clusters.py",
+    "estimators/test_earlier_fits.py",
+    "estimators/test_mixed_containers.py",
+    "estimators/test_scikit_learn_checks.py",
+    "estimators/test_single_answers_checks.py",
+    "estimators/test_soft_scikit_learn_checks.py",
+    "faults/",
+    "pipeline/test_by_active.py",
+    "pipeline/test_canaries.py",
+    "pipeline/test_continued.py",
+    "pipeline/test_expected_answers.py",
+    "pipeline/test_killed_",
+    "pipeline/test_measured_curve.py",
+    "pipeline/test_neighbours.py",
+    "pipeline/test_public_bytes.py",
+    "pipeline/test_rehearsed_plans.py",
+    "pipeline/test_rehearsed_ways.py",
+    "pipeline/test_selected_runs.py",
+    "pipeline/test_selection.py",
+    "planning/test_search.py",
+    "planning/test_solve.py",
+    "prediction/test_exponential_prediction.py",
+    "replay/",
+    "reproduce/test_rates.py",
+    "service/test_openapi.py",
+    "service/test_page_browser.py",
+    "service/test_page_states.py",
+    "service/test_put_back.py",
+    "service/test_served_process.py",
+    "service/test_under_stress.py",
+    "students/test_canonical_archive.py",
+    "students/test_cleaned.py",
+    "students/test_convolution.py",
+    "students/test_exports.py",
+    "students/test_on_counts.py",
+    "teachers/test_command.py",
+    "teachers/test_engine.py",
+    "teachers/test_isolation.py",
+    "teachers/test_pool.py",
+    "teachers/test_stillness.py",
+    "test_examples.py",
+    "test_faces.py",
+    "test_import_path.py",
+    "test_notebooks.py",
+    "test_tutorial.py",
+    "test_walk.py",
+)
+"""Tests that take long by nature, by how their path begins; `make test` leaves them out and says so."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        path = item.path
+        if path.is_relative_to(here) and path.relative_to(here).as_posix().startswith(LONG):
+            item.add_marker("long")
 
 
 @dataclass(frozen=True)

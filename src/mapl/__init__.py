@@ -5,27 +5,41 @@ Names are imported when they are first used, so that ``import mapl`` itself does
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "ABSTAIN": "mapl.types",
     "Agreement": "mapl.planning",
     "Budget": "mapl.types",
+    "BudgetExhausted": "mapl.errors",
+    "CannotCalibrate": "mapl.errors",
     "Client": "mapl.service.client",
+    "EntropyFailure": "mapl.errors",
+    "GuaranteeBroken": "mapl.errors",
+    "InvalidData": "mapl.errors",
+    "InvalidParameter": "mapl.errors",
+    "LedgerError": "mapl.errors",
+    "LedgerRolledBack": "mapl.errors",
+    "LedgerTampered": "mapl.errors",
     "Loss": "mapl.accounting",
     "MaplError": "mapl.errors",
     "MultiLabelPrivateClassifier": "mapl.estimators",
+    "PlanMismatch": "mapl.errors",
+    "PrivacyWarning": "mapl.errors",
     "PrivateClassifier": "mapl.estimators",
     "PrivateOracle": "mapl.estimators",
     "PrivatePredictor": "mapl.estimators",
+    "PrivateRegressor": "mapl.estimators",
     "PrivateSoftClassifier": "mapl.estimators",
     "Released": "mapl.release",
     "SeededCoins": "mapl.noise",
     "SemiPrivateClassifier": "mapl.estimators",
-    "SqliteLedger": "mapl.release.sqlite_ledger",
+    "ServiceError": "mapl.errors",
+    "SqliteLedger": "mapl.release.ledger.sqlite",
     "StableAnswers": "mapl.types",
     "StableClassifier": "mapl.estimators",
     "StableOracle": "mapl.release",
@@ -33,49 +47,75 @@ _HOMES = {
     "SystemCoins": "mapl.noise",
     "Tallies": "mapl.types",
     "Task": "mapl.mechanisms",
-    "admit": "mapl.release",
+    "admit_mechanism": "mapl.release",
     "aggregate": "mapl.release",
-    "choose": "mapl.planning",
-    "make": "mapl.mechanisms",
+    "check_labels": "mapl.estimators.check_labels",
+    "choose_mechanism": "mapl.planning",
+    "make_mechanism": "mapl.mechanisms",
+    "people": "mapl.estimators.guard.people",
     "statement_of": "mapl.release",
 }
+
+_SHORT = {"admit_mechanism": "admit", "choose_mechanism": "choose", "make_mechanism": "make"}
+"""What is called by a shorter name at home, where it is clear what is meant; these were public names before 0.2."""
 
 __all__ = [*sorted(_HOMES), "__version__"]
 
 if TYPE_CHECKING:
     from mapl.accounting import Loss as Loss
+    from mapl.errors import BudgetExhausted as BudgetExhausted
+    from mapl.errors import CannotCalibrate as CannotCalibrate
+    from mapl.errors import EntropyFailure as EntropyFailure
+    from mapl.errors import GuaranteeBroken as GuaranteeBroken
+    from mapl.errors import InvalidData as InvalidData
+    from mapl.errors import InvalidParameter as InvalidParameter
+    from mapl.errors import LedgerError as LedgerError
+    from mapl.errors import LedgerRolledBack as LedgerRolledBack
+    from mapl.errors import LedgerTampered as LedgerTampered
     from mapl.errors import MaplError as MaplError
+    from mapl.errors import PlanMismatch as PlanMismatch
+    from mapl.errors import PrivacyWarning as PrivacyWarning
+    from mapl.errors import ServiceError as ServiceError
     from mapl.estimators import MultiLabelPrivateClassifier as MultiLabelPrivateClassifier
     from mapl.estimators import PrivateClassifier as PrivateClassifier
     from mapl.estimators import PrivateOracle as PrivateOracle
     from mapl.estimators import PrivatePredictor as PrivatePredictor
+    from mapl.estimators import PrivateRegressor as PrivateRegressor
     from mapl.estimators import PrivateSoftClassifier as PrivateSoftClassifier
     from mapl.estimators import SemiPrivateClassifier as SemiPrivateClassifier
     from mapl.estimators import StableClassifier as StableClassifier
+    from mapl.estimators.check_labels import check_labels as check_labels
+    from mapl.estimators.guard.people import people as people
     from mapl.mechanisms import Task as Task
-    from mapl.mechanisms import make as make
+    from mapl.mechanisms import make as _make
     from mapl.noise import SeededCoins as SeededCoins
     from mapl.noise import SystemCoins as SystemCoins
     from mapl.planning import Agreement as Agreement
-    from mapl.planning import choose as choose
+    from mapl.planning import choose as _choose
     from mapl.release import Released as Released
     from mapl.release import StableOracle as StableOracle
     from mapl.release import Statement as Statement
-    from mapl.release import admit as admit
+    from mapl.release import admit as _admit
     from mapl.release import aggregate as aggregate
     from mapl.release import statement_of as statement_of
-    from mapl.release.sqlite_ledger import SqliteLedger as SqliteLedger
+    from mapl.release.ledger.sqlite import SqliteLedger as SqliteLedger
     from mapl.service.client import Client as Client
     from mapl.types import ABSTAIN as ABSTAIN
     from mapl.types import Budget as Budget
     from mapl.types import StableAnswers as StableAnswers
     from mapl.types import Tallies as Tallies
 
+    admit_mechanism, choose_mechanism, make_mechanism = _admit, _choose, _make
+
 
 def __getattr__(name: str) -> Any:
+    for today, short in _SHORT.items():
+        if name == short:
+            warnings.warn(f"mapl.{name} is called mapl.{today} now.", DeprecationWarning, stacklevel=2)
+            name = today
     if name not in _HOMES:
         raise AttributeError(f"module 'mapl' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOMES[name]), _SHORT.get(name, name))
 
 
 def __dir__() -> list[str]:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+from mapl.import_path import put_current_folder_last
+
+RESTFUL = {"OMP_WAIT_POLICY": "passive", "OPENBLAS_THREAD_TIMEOUT": "4"}
+"""What has threads of linear algebra and of trees sleep while they have nothing to do.
+
+By default they turn round and round for milliseconds after every product, which took half of a run's computing. How
+many threads there are, and with it every bit that they compute, stays as it is.
+"""
 
 
 def main() -> None:
     """Load the command line and run it; an interrupt while loading is as quiet as one while running."""
+    put_current_folder_last()
+    for name, value in RESTFUL.items():  # read when the libraries are loaded, which is later
+        os.environ.setdefault(name, value)
     try:
         from mapl.cli import main as run
     except KeyboardInterrupt:

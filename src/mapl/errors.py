@@ -32,6 +32,10 @@ class EntropyFailure(GuaranteeBroken):
     """The operating system's random generator failed; no noise, hence no release."""
 
 
+class PrivacyWarning(UserWarning):
+    """What is asked for is allowed, and costs people more privacy than one might think."""
+
+
 class ServiceError(MaplError):
     """A server refused a call or could not be reached."""
 
@@ -42,6 +46,10 @@ class LedgerError(MaplError):
 
 class LedgerTampered(LedgerError):
     """The record's hash chain is broken: an entry was changed, removed or rolled back."""
+
+
+class LedgerRolledBack(LedgerTampered):
+    """The record was put back to an earlier state: entries that were seen before are missing."""
 
 
 class PlanMismatch(LedgerError):

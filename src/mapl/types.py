@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapl.errors import InvalidData, InvalidParameter
 
+Array = NDArray[Any]
 Counts = NDArray[np.integer[Any]]
+Codes = NDArray[np.integer[Any]]
 Labels = NDArray[np.int32]
 Distances = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+OnProgress = Callable[[int], None]
+"""Is told how much is done."""
+ShowProgress = Callable[[str, int], AbstractContextManager[OnProgress | None]]
+"""Shows what is being done, out of how much, for as long as the context lasts."""
 
 ABSTAIN = -1
 """The label of a question that the mechanism declined to answer."""
+
+Adjacency = Literal["add-remove", "replace-one", "labels"]
+"""Which private tables are neighbours: by a unit more or less, by what a unit's records say, by their labels."""
+
+RecordAdjacency = Literal["add-remove", "replace-one"]
+"""The same where every record is a unit: one more or less, or one replaced."""
+
+RECORD = "record"
+"""What plans call the unit of a table without a column of ids: every record by itself."""
 
 ADJACENCY = "one teacher's votes change arbitrarily on any number of questions"
 UNIT = "one teacher, that is everything in one shard of the private data"

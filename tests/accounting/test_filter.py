@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from priced_outcomes import PricedOutcomes
 
-from mapl.accounting import PricedOutcomes
 from mapl.errors import InvalidParameter
 
 OUTCOMES = ("free", "cheap", "dear")

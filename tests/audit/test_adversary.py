@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, nbinom
 
-from mapl.audit.adversary import Game, lower_delta, upper_delta
-from mapl.audit.histograms import Pairs, histograms, neighbours, pairs_of
-from mapl.audit.limits import Limits
-from mapl.audit.moments import divergence, impossible, log_moments
+from mapl.audit.votes.adversary import Game, lower_delta, upper_delta
+from mapl.audit.votes.histograms import Pairs, histograms, neighbours, pairs_of
+from mapl.audit.votes.limits import RunEnds
+from mapl.audit.votes.moments import divergence, impossible, log_moments
 from mapl.mechanisms import AnyMechanism, Task, make
 from mapl.types import Budget, State, Tallies
 
@@ -48,7 +48,7 @@ def brute_force(mechanism: AnyMechanism, teachers: int, classes: int, questions:
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
 def test_ladder_against_every_adaptive_adversary(epsilon: float) -> None:
     ladder = make("ladder", Task(Budget(2.0, 1e-2), 9, 3, 3), max_abstentions=2)
-    game = Game.of(pairs_of(ladder, 9, 3), Limits(abstentions=2), 3)
+    game = Game.of(pairs_of(ladder, 9, 3), RunEnds(abstentions=2), 3)
     exact = brute_force(ladder, 9, 3, 3, 2, epsilon)
     upper, policy = upper_delta(game, epsilon)
     lower = lower_delta(game, epsilon, policy)
@@ -59,7 +59,7 @@ def test_ladder_against_every_adaptive_adversary(epsilon: float) -> None:
 
 def test_fallback_answers_against_every_adaptive_adversary() -> None:
     mechanism = make("ladder-then-link", Task(Budget(2.0, 1e-2), 7, 2, 3), max_abstentions=2)
-    game = Game.of(pairs_of(mechanism, 7, 2), Limits(abstentions=2), 3)
+    game = Game.of(pairs_of(mechanism, 7, 2), RunEnds(abstentions=2), 3)
     exact = brute_force(mechanism, 7, 2, 3, 2, 1.0)
     upper, policy = upper_delta(game, 1.0)
     assert lower_delta(game, 1.0, policy) * (1 - 1e-9) <= exact <= upper * (1 + 1e-9)
@@ -75,15 +75,15 @@ def test_repeated_coins_have_the_binomial_delta(questions: int, epsilon: float) 
         float(np.maximum(binom.pmf(k, questions, x) - math.exp(epsilon) * binom.pmf(k, questions, z), 0).sum())
         for x, z in ((p, q), (q, p))
     )
-    game = Game.of(coin(p, q), Limits(), questions)
+    game = Game.of(coin(p, q), RunEnds(), questions)
     upper, policy = upper_delta(game, epsilon)
     # An adaptive adversary may do better than repeating the better direction.
     assert upper >= exact * (1 - 1e-9)
     assert max(lower_delta(game, epsilon, policy), lower_delta(game, epsilon)) <= upper * (1 + 1e-9)
     alone = Pairs(game.pairs.p[:1], game.pairs.q[:1], np.zeros(1), game.pairs.abstains)
-    repeated = lower_delta(Game.of(alone, Limits(), questions), epsilon)
+    repeated = lower_delta(Game.of(alone, RunEnds(), questions), epsilon)
     other = Pairs(game.pairs.p[1:], game.pairs.q[1:], np.zeros(1), game.pairs.abstains)
-    mirrored = lower_delta(Game.of(other, Limits(), questions), epsilon)
+    mirrored = lower_delta(Game.of(other, RunEnds(), questions), epsilon)
     assert max(repeated, mirrored) <= exact * (1 + 1e-9) + 1e-15
     assert max(repeated, mirrored) >= 0.97 * exact
 
@@ -94,7 +94,7 @@ def test_renyi_of_repeated_coins_adds_up() -> None:
         math.log(x**order * z ** (1 - order) + (1 - x) ** order * (1 - z) ** (1 - order)) / (order - 1)
         for x, z in ((p, q), (q, p))
     )
-    game = Game.of(coin(p, q), Limits(answers=7), 20)
+    game = Game.of(coin(p, q), RunEnds(answers=7), 20)
     assert divergence(game, order) == pytest.approx(7 * each, rel=1e-12)
     assert divergence(game, math.inf) == pytest.approx(7 * math.log(0.5 / 0.4), rel=1e-12)
 
@@ -102,7 +102,7 @@ def test_renyi_of_repeated_coins_adds_up() -> None:
 def test_the_fixed_point_is_the_limit_of_many_questions() -> None:
     ladder = make("ladder", Task(Budget(2.0, 1e-5), 60, 2, 10), max_abstentions=2)
     pairs = pairs_of(ladder, 60, 2)
-    endless = divergence(Game.of(pairs, Limits(abstentions=2), 50), ladder.order)
+    endless = divergence(Game.of(pairs, RunEnds(abstentions=2), 50), ladder.order)
     answered, abstained = (np.exp(log_moments(pairs, ladder.order, abstains=kind)) for kind in (False, True))
     two_left = one_left = 1.0
     seen = []
@@ -117,7 +117,7 @@ def test_the_fixed_point_is_the_limit_of_many_questions() -> None:
 def test_the_chance_of_an_impossible_answer_is_that_of_the_proof() -> None:
     ladder = make("ladder", Task(Budget(2.0, 1e-3), 20, 2, 10), max_abstentions=4)
     first = ladder.rungs.numerators[0] / 2**62
-    game = Game.of(pairs_of(ladder, 20, 2), Limits(abstentions=4), 12)
+    game = Game.of(pairs_of(ladder, 20, 2), RunEnds(abstentions=4), 12)
     assert impossible(game) == pytest.approx(1 - (1 - first) ** 4, rel=1e-9)
     assert impossible(game) <= ladder.failure.delta
 
@@ -138,4 +138,4 @@ def test_the_explicit_attack_of_the_theory_notes() -> None:
     exact = in_closed_form(best, 0.86)
     assert exact > 1e-6
     alone = Pairs(pairs.p[[best]], pairs.q[[best]], pairs.impossible[[best]], pairs.abstains)
-    assert lower_delta(Game.of(alone, Limits(abstentions=10), 300), 0.86) == pytest.approx(exact, rel=1e-6)
+    assert lower_delta(Game.of(alone, RunEnds(abstentions=10), 300), 0.86) == pytest.approx(exact, rel=1e-6)

@@ -8,7 +8,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from mapl.audit.histograms import Pairs, histograms, neighbours, pairs_of
+from mapl.audit.votes.histograms import Pairs, histograms, neighbours, pairs_of
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, make
 from mapl.types import Budget, instability

@@ -15,18 +15,36 @@ import pytest
 from flint import arb, ctx
 
 from mapl.audit import Verdict
-from mapl.audit.cell_tables import Table, Tabulate, Told, World, _measure, audit_cells, below_exp, neighbours
-from mapl.audit.cell_twins import CELL_TWINS, CENTRES, KEY, SENSITIVITY, examined, nearest, path, rows_of_units
+from mapl.audit.counts.tables import (
+    CellWorld,
+    Table,
+    Tabulate,
+    ToldCounts,
+    _measure,
+    audit_cells,
+    below_exp,
+    neighbours,
+)
+from mapl.audit.counts.twins import (
+    CELL_TWINS,
+    CENTRES,
+    KEY,
+    SENSITIVITY,
+    examine_counts,
+    nearest,
+    path,
+    rows_of_units,
+)
 from mapl.data import Column, Schema, take
-from mapl.data.cell_space import CellSpace
-from mapl.data.cells import KINDS, Cells, Kind
-from mapl.data.one_per_unit import one_per_unit, refuse_repeated
-from mapl.data.rows import digests
-from mapl.data.shards import ShardKey
+from mapl.data.cells.partition import KINDS, Cells, Kind
+from mapl.data.cells.space import CellSpace
+from mapl.data.tables.rows import digests
+from mapl.data.units.one_per_unit import one_per_unit, refuse_repeated
+from mapl.data.units.shards import ShardKey
 from mapl.errors import InvalidParameter
 from mapl.noise import ONE
 from mapl.release.cell_counts import CellCounts
-from mapl.release.promise import Adjacency
+from mapl.types import Adjacency
 
 ADJACENCIES: tuple[Adjacency, ...] = ("add-remove", "replace-one", "labels")
 OPENLY, MOVED, RATIO = "what is told openly differs", "sensitivity", "ratio of chances"
@@ -39,7 +57,7 @@ def claims(adjacency: Adjacency, epsilon: float = 1.0) -> CellCounts:
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 12.0])
 def test_the_honest_path_is_within_its_claim(adjacency: Adjacency, epsilon: float) -> None:
-    finding = examined(epsilon, 2, adjacency=adjacency)
+    finding = examine_counts(epsilon, 2, adjacency=adjacency)
     assert (finding.verdict, finding.certified, finding.violated) == (Verdict.within, True, False)
     assert (finding.epsilon, finding.delta, finding.found_delta_upper) == (epsilon, 0.0, 0.0)
     # No slack either: the claimed sensitivity and ratio are reached, so that the checker is known to see them.
@@ -71,7 +89,7 @@ def real_path(kind: Kind, *, one_each: bool = True) -> Tabulate:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_code_of_a_run_is_within_its_claim(kind: Kind) -> None:
-    world = World(points=(0, 3))
+    world = CellWorld(points=(0, 3))
     tabulate = cache(real_path(kind))
     counts = tabulate((("ann", 0, 1), ("bob", 3, 0), ("bob", 0, 0)))[1]
     assert counts.sum() == 2
@@ -84,9 +102,9 @@ def test_the_code_of_a_run_is_within_its_claim(kind: Kind) -> None:
 
 
 def test_more_units_and_more_classes_change_nothing() -> None:
-    world = World(units=("ann", "bob", "cem"), points=(0, 3), labels=(0, 1, 2), most=2)
+    world = CellWorld(units=("ann", "bob", "cem"), points=(0, 3), labels=(0, 1, 2), most=2)
     assert audit_cells(path(3), CellCounts(0.5, len(CENTRES), 3), world=world).verdict is Verdict.within
-    assert examined(0.5, 3, adjacency="add-remove").verdict is Verdict.within
+    assert examine_counts(0.5, 3, adjacency="add-remove").verdict is Verdict.within
 
 
 @pytest.mark.parametrize(
@@ -109,7 +127,7 @@ def test_more_units_and_more_classes_change_nothing() -> None:
     ],
 )
 def test_twin_is_flagged(twin: str, adjacency: Adjacency, reasons: set[str]) -> None:
-    finding = examined(1.0, 2, adjacency=adjacency, twin=twin)
+    finding = examine_counts(1.0, 2, adjacency=adjacency, twin=twin)
     assert (finding.verdict, finding.certified) == (Verdict.violated, False)
     assert set(finding.details["exceeded"]) == reasons
     assert finding.found_delta_lower == 1 if OPENLY in reasons else 0.05 < finding.found_delta_lower < 1
@@ -124,7 +142,7 @@ def test_every_mistake_is_tested_above() -> None:
 
 @pytest.mark.parametrize("twin", ["private-cells", "one-stream"])
 def test_what_labels_cannot_change_is_no_mistake_where_labels_alone_are_private(twin: str) -> None:
-    assert examined(1.0, 2, adjacency="labels", twin=twin).verdict is Verdict.within
+    assert examine_counts(1.0, 2, adjacency="labels", twin=twin).verdict is Verdict.within
 
 
 def test_noise_for_sensitivity_one_does_not_hide_a_change() -> None:
@@ -218,7 +236,7 @@ def test_a_digest_of_the_content_is_no_id() -> None:
     So without ids no record may be left out for another one: one record more would change two counts.
     """
     border = 2 + 1 / 64
-    world = World(units=("ann",), points=(border, border + 1e-8), labels=(0, 1), most=3)
+    world = CellWorld(units=("ann",), points=(border, border + 1e-8), labels=(0, 1), most=3)
     public = np.array([[2.0], [2.0 + 1 / 32]])
     cells = Cells.of_public(public, CellSpace.fit(public, Schema((Column("x0", "number", centre=2, spread=1),))), 2)
 
@@ -274,8 +292,8 @@ def test_a_second_round_on_cells_from_true_counts_is_caught() -> None:
 
 def test_neighbours_are_those_of_the_definition() -> None:
     """Against a search through all pairs of tables, by definitions written down another way."""
-    world = World(units=("ann", "bob"), points=(0, 1), labels=(0, 1), most=2)
-    told = {table: Told(table, ()) for table in world.tables()}
+    world = CellWorld(units=("ann", "bob"), points=(0, 1), labels=(0, 1), most=2)
+    told = {table: ToldCounts(table, ()) for table in world.tables()}
 
     def without(table: Table, unit: str) -> Table:
         return tuple(record for record in table if record[0] != unit)
@@ -310,14 +328,14 @@ def test_the_largest_ratio_is_that_of_all_joint_outcomes() -> None:
     noise, bound = claims("add-remove", 0.8), below_exp(0.3)
     measure = _measure(noise, bound, 3)
     for steps in ((1, 0, 0), (2, -1, 0), (1, 1, -1)):
-        gap = measure(Told(None, (5, 5, 5)), Told(None, tuple(5 - step for step in steps)))
+        gap = measure(ToldCounts(None, (5, 5, 5)), ToldCounts(None, tuple(5 - step for step in steps)))
         outcomes = [[(noise.chance(k), noise.chance(k + step)) for k in range(-10, 11)] for step in steps if step]
         pairs = [(math.prod(p), math.prod(q)) for p, q in (zip(*some, strict=True) for some in product(*outcomes))]
         assert gap.ratio == max(p / q for p, q in pairs)
         assert gap.moved == sum(map(abs, steps))
         best = float(sum(max(Fraction(0), p - bound * q) for p, q in pairs))
         assert 0 < gap.delta <= best + 1e-3  # what lies beyond the enumerated outcomes
-    assert measure(Told(None, (5, 5)), Told(None, (5, 5))).ratio == 1
+    assert measure(ToldCounts(None, (5, 5)), ToldCounts(None, (5, 5))).ratio == 1
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 0.3, 1.0, 7.5, 30.0])
@@ -334,8 +352,8 @@ def test_what_cannot_be_audited_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="takes at most 30"):
         audit_cells(path(2), replace(claims("add-remove"), epsilon=31.0))
     with pytest.raises(InvalidParameter, match="Audit fewer classes"):
-        examined(1.0, 9, adjacency="add-remove")
+        examine_counts(1.0, 9, adjacency="add-remove")
     with pytest.raises(InvalidParameter, match="has no twin softmax; it has: private-cells"):
-        examined(1.0, 2, adjacency="add-remove", twin="softmax")
+        examine_counts(1.0, 2, adjacency="add-remove", twin="softmax")
     with pytest.raises(InvalidParameter, match="The adjacency is 'teachers'"):
-        examined(1.0, 2, adjacency="teachers")  # type: ignore[arg-type]
+        examine_counts(1.0, 2, adjacency="teachers")  # type: ignore[arg-type]

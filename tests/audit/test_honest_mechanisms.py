@@ -7,13 +7,13 @@ import math
 import pytest
 
 from mapl.audit import Verdict, audit
-from mapl.audit.adversary import Game, lower_delta, upper_delta
-from mapl.audit.histograms import pairs_of
-from mapl.audit.limits import Limits
-from mapl.audit.moments import divergence
+from mapl.audit.votes.adversary import Game, lower_delta, upper_delta
+from mapl.audit.votes.histograms import pairs_of
+from mapl.audit.votes.limits import RunEnds
+from mapl.audit.votes.moments import divergence
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import REGISTRY, AnyMechanism, Task, entry, make
-from mapl.mechanisms.noisy_max import NoisyMax
+from mapl.mechanisms.votes.noisy_max import NoisyMax
 from mapl.types import ADJACENCY, UNIT, Budget
 
 
@@ -87,7 +87,7 @@ def test_an_epsilon_that_promises_nothing_is_refused() -> None:
 @pytest.mark.parametrize("sigma", [3.0, 6.0])
 def test_noisy_max_pays_for_every_pair_of_histograms(classes: int, teachers: int, sigma: float) -> None:
     noisy = NoisyMax(sigma, 1, classes, 1e-5, 2.0)
-    game = Game.of(pairs_of(noisy, teachers, classes), Limits(), 1)
+    game = Game.of(pairs_of(noisy, teachers, classes), RunEnds(), 1)
     for order, claimed in noisy.per_answer.divergences:
         found = divergence(game, order)
         assert found <= claimed * (1 + 1e-9)
@@ -101,7 +101,7 @@ def test_hockey_stick_accounting_is_above_an_explicit_adversary(answers: int) ->
     budget = Budget(2.0, 1e-5)
     noisy = make("noisy-max", Task(budget, 60, 2, answers))
     claimed = noisy.epsilon(None, budget.delta)
-    game = Game.of(pairs_of(noisy, 60, 2), Limits(answers=answers), answers)
+    game = Game.of(pairs_of(noisy, 60, 2), RunEnds(answers=answers), answers)
     reached = 0.0
     for epsilon in (0.8 * claimed, 0.9 * claimed, claimed):
         policy = upper_delta(game, epsilon)[1]

@@ -10,31 +10,38 @@ import numpy as np
 import pytest
 
 from mapl.audit import Verdict
-from mapl.audit.cell_tables import below_exp
-from mapl.audit.prediction_samples import ADJACENCY, Adjacency, Law, Sample, World, audit_predictor
-from mapl.audit.prediction_stump_twins import STUMP_TWINS, claimed_odds, claimed_ratio, exact_law, examined
+from mapl.audit.counts.tables import below_exp
+from mapl.audit.predictions.samples import ADJACENCY, Law, Sample, SampleWorld, audit_predictor
+from mapl.audit.predictions.stump_twins import (
+    STUMP_TWINS,
+    claimed_odds,
+    claimed_ratio,
+    exact_law,
+    examine_exact_stumps,
+)
 from mapl.errors import InvalidParameter
 from mapl.noise import ONE
-from mapl.prediction.padded_price import SLACK, epsilon_of, span_of
-from mapl.prediction.padded_stumps import PaddedStumps
+from mapl.prediction.predictors.padded_stumps import PaddedStumps
+from mapl.prediction.prices.padded_stumps import SLACK, epsilon_of, span_of
+from mapl.types import RecordAdjacency
 
 WORLDS = {
-    "three values": World(most=4),
-    "many ties": World(values=(0.0, 1.0), asked=(-1.0, 0.0, 0.5, 1.0, 2.0), most=9),
-    "strange values": World(
+    "three values": SampleWorld(most=4),
+    "many ties": SampleWorld(values=(0.0, 1.0), asked=(-1.0, 0.0, 0.5, 1.0, 2.0), most=9),
+    "strange values": SampleWorld(
         values=(-math.inf, 0.0, math.nan), asked=(-math.inf, -1.0, 0.0, math.inf, math.nan), most=4
     ),
-    "two features": World(values=(0.0, 1.0), asked=(-1.0, 0.0, 1.0), n_features=2, most=3),
+    "two features": SampleWorld(values=(0.0, 1.0), asked=(-1.0, 0.0, 1.0), n_features=2, most=3),
 }
 Q = Fraction(3, 5)
-BOTH: tuple[Adjacency, ...] = ("add-remove", "replace-one")
+BOTH: tuple[RecordAdjacency, ...] = ("add-remove", "replace-one")
 
 
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("adjacency", BOTH)
 @pytest.mark.parametrize("q", [Fraction(1, 5), Q, Fraction(9, 10)])
-def test_the_theorem_holds_for_all_small_samples(world: str, adjacency: Adjacency, q: Fraction) -> None:
-    finding = examined(q, adjacency=adjacency, world=WORLDS[world])
+def test_the_theorem_holds_for_all_small_samples(world: str, adjacency: RecordAdjacency, q: Fraction) -> None:
+    finding = examine_exact_stumps(q, adjacency=adjacency, world=WORLDS[world])
     assert finding.verdict is Verdict.within
     assert (finding.adjacency, finding.delta) == (ADJACENCY[adjacency], 0.0)
     # No slack in the span: the first records of an empty sample reach it.
@@ -42,14 +49,14 @@ def test_the_theorem_holds_for_all_small_samples(world: str, adjacency: Adjacenc
 
 
 @pytest.mark.parametrize("adjacency", BOTH)
-def test_the_epsilon_is_reached(adjacency: Adjacency) -> None:
-    finding = examined(Fraction(1, 5), adjacency=adjacency, world=WORLDS["many ties"])
+def test_the_epsilon_is_reached(adjacency: RecordAdjacency) -> None:
+    finding = examine_exact_stumps(Fraction(1, 5), adjacency=adjacency, world=WORLDS["many ties"])
     assert finding.renyi_found == pytest.approx(finding.epsilon, rel=1e-4)
 
 
 @pytest.mark.parametrize("twin", STUMP_TWINS)
 def test_every_twin_is_caught_by_its_chances(twin: str) -> None:
-    finding = examined(Q, twin=twin, world=WORLDS["many ties"])
+    finding = examine_exact_stumps(Q, twin=twin, world=WORLDS["many ties"])
     assert finding.violated
     assert "ratio of chances" in finding.details["exceeded"]
     assert finding.found_delta_lower > 0
@@ -73,7 +80,7 @@ def test_a_wandering_end_costs_more_than_two_rates() -> None:
     assert audit_predictor(law, math.log(Q**-2), name="wandering-end", bound=Q**-2, world=world).violated
 
 
-def by_code(world: World, rate: float, adjacency: Adjacency) -> Law:
+def by_code(world: SampleWorld, rate: float, adjacency: RecordAdjacency) -> Law:
     """Return the law of the code itself: integers over 2^62, the very ones that coins are compared with."""
     questions = np.array(world.questions)
 
@@ -89,7 +96,9 @@ def by_code(world: World, rate: float, adjacency: Adjacency) -> Law:
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("adjacency", BOTH)
 @pytest.mark.parametrize("rate", [0.05, 1.6, 12.0])
-def test_the_codes_integers_are_within_the_printed_epsilon(world: str, adjacency: Adjacency, rate: float) -> None:
+def test_the_codes_integers_are_within_the_printed_epsilon(
+    world: str, adjacency: RecordAdjacency, rate: float
+) -> None:
     finding = audit_predictor(
         by_code(WORLDS[world], rate, adjacency),
         epsilon_of(rate, adjacency=adjacency),
@@ -112,9 +121,9 @@ def test_the_code_at_a_higher_rate_than_claimed_is_caught() -> None:
 
 def test_a_predictor_that_is_certain_is_caught_at_any_epsilon() -> None:
     def majority(sample: Sample) -> list[Fraction]:
-        return [Fraction(2 * sum(y for _, y in sample) > len(sample))] * len(World().questions)
+        return [Fraction(2 * sum(y for _, y in sample) > len(sample))] * len(SampleWorld().questions)
 
-    finding = audit_predictor(majority, 30.0, name="majority", world=World(most=2))
+    finding = audit_predictor(majority, 30.0, name="majority", world=SampleWorld(most=2))
     assert (finding.violated, finding.renyi_found, finding.found_delta_lower) == (True, math.inf, 1.0)
 
 
@@ -128,8 +137,8 @@ def test_what_is_claimed_of_replaced_records_is_not_for_less() -> None:
 
 def test_what_cannot_be_audited_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="has no twin nobody; it has: no-pads"):
-        examined(Q, twin="nobody")
+        examine_exact_stumps(Q, twin="nobody")
     with pytest.raises(InvalidParameter, match="samples of up to 50 records"):
-        examined(Q, world=World(most=50))
+        examine_exact_stumps(Q, world=SampleWorld(most=50))
     with pytest.raises(InvalidParameter, match="adjacency is 'labels'; choose add-remove or replace-one"):
         audit_predictor(lambda _: [], 1.0, name="x", adjacency="labels")  # type: ignore[arg-type]

@@ -11,12 +11,34 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mapl.audit.statistical import clopper_pearson, epsilon_lower_bound, observed
+from mapl.audit.statistical import clopper_pearson, epsilon_lower_bound
+from mapl.audit.votes.histograms import Law
+from mapl.audit.votes.secrets import secrets_of
 from mapl.mechanisms import AnyMechanism, Task, make
 from mapl.noise import ONE, Coins, SystemCoins
-from mapl.types import ABSTAIN, Budget, State, Tallies
+from mapl.types import ABSTAIN, Budget, Integers, State, Tallies
 
 BUDGET = Budget(2.0, 1e-2)
+
+
+def observed(law: Law, counts: Integers, draws: int, coins: Coins) -> Integers:
+    """Ask one question many times; return how often each column of `chances` came out.
+
+    A secret is drawn anew for every question; without one, questions share runs as long as the limits allow.
+    """
+    n_classes = len(counts)
+    together = draws if secrets_of(law) is None else 1
+    seen = np.zeros(2 * n_classes + 1, dtype=np.int64)
+    done = 0
+    while done < draws:
+        block = Tallies(np.tile(counts, (min(together, draws - done), 1)))
+        outcome = law.release(law.start(coins), block, coins)
+        column = np.where(outcome.labels == ABSTAIN, n_classes, outcome.labels)
+        if outcome.fallback is not None:
+            column = np.where(outcome.fallback, column + n_classes + 1, column)
+        seen += np.bincount(column, minlength=len(seen))
+        done += len(outcome.labels)
+    return seen
 
 
 class Script(Coins):
@@ -132,7 +154,7 @@ def test_no_frequency_refutes_the_claim(name: str) -> None:
 
 @pytest.mark.statistical
 def test_a_statistical_lower_bound_catches_softmax() -> None:
-    from mapl.audit.twins import twin_of
+    from mapl.audit.votes.twins import twin_of
 
     honest = make("exponential-vote", Task(Budget(1.0, 0.0), 10, 2, 1))
     law = replace(twin_of("softmax", honest).law, n_queries=10**9)  # type: ignore[type-var]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mapl.audit.soft_labels import audit_means, audit_medians, in_coarse_steps
-from mapl.audit.soft_twins import half_sensitivity, lead_for_distance, one_side_for_distance, unclipped
+from mapl.audit.soft.labels import audit_means, audit_medians, in_coarse_steps
+from mapl.audit.soft.twins import half_sensitivity, lead_for_distance, no_clipping, one_side_for_distance
 from mapl.mechanisms import Task, make
-from mapl.mechanisms.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.noisy_mean import NoisyMean
 from mapl.types import Budget
 
 BUDGET = Budget(2.0, 1e-5)
@@ -41,7 +41,7 @@ def test_means_keep_their_claim_and_use_nearly_all_of_it() -> None:
     assert finding.found_delta_upper < 1.02e-5  # the grid's chords lie a little above the exact figure
 
 
-@pytest.mark.parametrize("twin", [half_sensitivity, unclipped])
+@pytest.mark.parametrize("twin", [half_sensitivity, no_clipping])
 def test_means_with_too_little_noise_are_found(twin: Any) -> None:
     finding = audit_means(MEANS, BUDGET, law=twin(MEANS))
     assert finding.violated

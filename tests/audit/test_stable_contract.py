@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mapl.audit.stable_contract import Crowd, stable_contract
-from mapl.audit.stable_twins import HONEST, TWINS, counts_query
+from mapl.audit.stable.contract import SmallTables, stable_contract
+from mapl.audit.stable.twins import HONEST, TWINS, counts_query
 from mapl.errors import InvalidParameter
 
 
@@ -34,4 +34,4 @@ def test_broken_twins_are_caught(name: str) -> None:
 
 def test_too_large_a_crowd_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="59,049 tables"):
-        stable_contract(HONEST["counts"], crowd=Crowd(tuple("abcdefghij")))
+        stable_contract(HONEST["counts"], crowd=SmallTables(tuple("abcdefghij")))

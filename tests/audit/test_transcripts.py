@@ -9,17 +9,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mapl.audit.coupled import coupled_delta, different_winner
-from mapl.audit.histograms import Floats
-from mapl.audit.limits import limits_of
-from mapl.audit.secrets import Secrets, secrets_of
-from mapl.audit.transcripts import Menu, best_adaptive, block_strategies, hockey_stick, moment, play
+from mapl.audit.votes.coupled import coupled_delta, different_winner
+from mapl.audit.votes.limits import limits_of
+from mapl.audit.votes.secrets import Secrets, secrets_of
+from mapl.audit.votes.transcripts import Menu, best_adaptive, block_strategies, hockey_stick, moment, play
 from mapl.mechanisms import Task, make
 from mapl.mechanisms.mechanism import by_label
-from mapl.mechanisms.noise_law import above, masses
-from mapl.mechanisms.sparse_vector import tail
+from mapl.mechanisms.papers.sparse_vector import tail
+from mapl.mechanisms.tables.noise_law import above, masses
 from mapl.noise import discrete_laplace
-from mapl.types import Budget, Secret, State, Tallies
+from mapl.types import Budget, Floats, Secret, State, Tallies
 
 
 @dataclass(frozen=True)

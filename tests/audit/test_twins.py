@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mapl.audit import Finding, audit
-from mapl.audit.twins import TWINS, twin_of
+from mapl.audit.votes.twins import TWINS, twin_of
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, entry, make
 from mapl.noise import SeededCoins

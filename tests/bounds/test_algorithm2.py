@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from mapl.bounds.algorithm2 import Algorithm2, Constants, contested_questions, largest_proved
-from mapl.bounds.btt18_release import printed_cutoff
-from mapl.mechanisms.btt18 import BTT18
+from mapl.bounds.btt18.algorithm2 import Algorithm2, Constants, count_contested, largest_proved
+from mapl.bounds.btt18.release import printed_cutoff
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.sparse_vector import SparseVector
+from mapl.mechanisms.papers.btt18 import BTT18
+from mapl.mechanisms.papers.sparse_vector import SparseVector
 from mapl.mechanisms.stable_queries import StableQueries
 from mapl.noise import SeededCoins
 from mapl.types import Budget, Tallies
@@ -126,7 +126,7 @@ def test_uncontested_questions_pass_as_often_as_theorem_3_2_says(constants: Cons
 @pytest.mark.parametrize("rate", [0.0, 1e-6, 1e-3, 0.05, 0.3])
 @pytest.mark.parametrize("beta", [0.5, 0.05, 1e-9])
 def test_the_number_of_contested_questions_by_the_exact_law(m: int, rate: float, beta: float) -> None:
-    bound = contested_questions(m, rate, beta)
+    bound = count_contested(m, rate, beta)
     assert binom.sf(bound, m, min(1.0, 3 * rate)) <= beta
 
 
@@ -138,4 +138,4 @@ def test_the_printed_chernoff_step_is_too_small() -> None:
     # The printed T itself fails for small beta, if all teachers that are wrong are wrong together.
     m, rate, beta = 100, 0.001, 1e-9
     assert binom.sf(math.floor(printed_cutoff(m, rate, beta)), m, 3 * rate) > 100 * beta
-    assert binom.sf(contested_questions(m, rate, beta), m, 3 * rate) <= beta
+    assert binom.sf(count_contested(m, rate, beta), m, 3 * rate) <= beta

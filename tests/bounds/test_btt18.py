@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from mapl.bounds import Bound
-from mapl.bounds.algorithm2 import Constants, contested_questions
-from mapl.bounds.btt18 import BOUNDS
+from mapl.bounds.btt18.algorithm2 import Constants, count_contested
+from mapl.bounds.btt18.theorems import BOUNDS
 from mapl.bounds.learners import agnostic_excess, realizable_error, relative_deviation
 from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.mechanisms.btt18 import BTT18
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.stable_once import StableOnce
+from mapl.mechanisms.papers.btt18 import BTT18
+from mapl.mechanisms.papers.stable_once import StableOnce
 from mapl.mechanisms.stable_queries import StableQueries
 from mapl.noise import SeededCoins
 from mapl.types import Budget, Tallies
@@ -109,6 +109,19 @@ def test_theorem_3_1_by_hand() -> None:
     assert found.value == pytest.approx(min(zcdp, 42 / scale), rel=1e-12)
     assert found.terms["delta_of_bad_passes"] == pytest.approx(bad)
     assert found.terms["epochs"] == 21
+    assert found.terms["lambda"] == pytest.approx(scale)
+    assert found.terms["w"] == math.ceil(2 * scale * math.log(2e9))
+
+
+@pytest.mark.parametrize("beta", [0.3, 0.05, 1e-9])
+def test_theorem_3_1_tells_k_beside_lambda_and_w(beta: float) -> None:
+    """k = 34 sqrt(2) lambda ln(4mT/min(delta, beta/2)), as printed; the price does not depend on it."""
+    found = bound("theorem-3.1", constants=Constants.printed, beta=beta)
+    log = math.log(4 * EVERYTHING["m"] * 20 / min(1e-6, beta / 2))
+    assert found.terms["k"] == math.ceil(34 * math.sqrt(2) * found.terms["lambda"] * log)
+    assert found.value == bound("theorem-3.1", constants=Constants.printed).value
+    derived = bound("theorem-3.1", beta=beta)
+    assert derived.terms["k"] < found.terms["k"]
 
 
 @pytest.mark.parametrize(("epsilon", "cutoff"), [(0.5, 1), (1.0, 50), (4.0, 300)])
@@ -206,7 +219,7 @@ def test_free_questions_keep_the_cutoff_constant(rate: str) -> None:
     # A hundred times as many are no longer free.
     assert bound(rate, m=100 * m, **given).terms["cutoff"] > 3 * cutoff
     # The cutoff allows for one expected contested question at beta/4.
-    assert cutoff == contested_questions(10**9, 1 / (3 * 10**9), 0.05 / 4)
+    assert cutoff == count_contested(10**9, 1 / (3 * 10**9), 0.05 / 4)
 
 
 def test_the_number_of_free_questions_has_the_printed_order() -> None:
@@ -285,7 +298,7 @@ def test_theorem_4_2_by_hand() -> None:
     assert agnostic_excess(m, 3, 0.05) <= 0.02 < agnostic_excess(m - 1, 3, 0.05)
     assert realizable_error(each, 3, 0.05 / k) <= 0.02 < realizable_error(each - 1, 3, 0.05 / k)
     assert found.value == k * each
-    assert terms["cutoff"] == contested_questions(m, 0.02, 0.025)
+    assert terms["cutoff"] == count_contested(m, 0.02, 0.025)
     deviation = math.sqrt(6 * math.log(math.e * m / 3) / m) + math.sqrt(math.log(20) / (2 * m))
     assert terms["error"] == pytest.approx(2 * terms["cutoff"] / m + deviation)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapl.bounds.algorithm2 import Constants, contested_questions
-from mapl.bounds.circle import Setting, closes, least_fixpoint, obstacle, on_grid, rounded_up, solve
+from mapl.bounds.btt18.algorithm2 import Constants, count_contested
+from mapl.bounds.btt18.circle import Setting, closes, least_fixpoint, obstacle, on_grid, round_up, solve
 from mapl.bounds.learners import agnostic_excess
 from mapl.errors import CannotCalibrate
 
@@ -90,7 +90,7 @@ def test_what_is_found_pays_for_itself_and_nothing_smaller_does() -> None:
     # Once round by hand.
     assert circle.rows_each == 10**9 // circle.algorithm.teachers
     assert circle.alpha == EASY.excess(circle.algorithm.teachers)
-    assert contested_questions(1000, circle.alpha, 0.025) <= cutoff
+    assert count_contested(1000, circle.alpha, 0.025) <= cutoff
 
 
 def number_after(words: str, message: str) -> float:
@@ -125,16 +125,16 @@ def test_too_much_noise_and_too_few_questions_are_told_apart() -> None:
     assert "gamma would have to fall from 0.4 to about" in message
     assert "m would" not in message
     wanted = number_after("fall from 0.4 to about", message)
-    assert contested_questions(1000, wanted, 0.025) < 1000 <= contested_questions(1000, wanted + 0.001, 0.025)
+    assert count_contested(1000, wanted, 0.025) < 1000 <= count_contested(1000, wanted + 0.001, 0.025)
 
     message = obstacle(replace(EASY, m=1))
     assert "m would have to grow to about 3." in message
-    assert [contested_questions(m, 0.0, 0.025) for m in (1, 2, 3)] == [1, 2, 2]
+    assert [count_contested(m, 0.0, 0.025) for m in (1, 2, 3)] == [1, 2, 2]
     assert "gamma would have to fall below 1/3 and m to grow" in obstacle(replace(noisy, m=1))
 
     message = obstacle(replace(EASY, m=10, gamma=0.2, learner=agnostic_excess))
     wanted = number_after("m would have to grow to about", message)
-    assert contested_questions(int(wanted), 0.2, 0.025) < int(wanted)
+    assert count_contested(int(wanted), 0.2, 0.025) < int(wanted)
 
 
 def test_hopeless_and_huge_numbers_end_quickly() -> None:
@@ -151,4 +151,4 @@ def test_printed_constants_are_refused_where_nothing_proves_them_private() -> No
 
 @given(st.floats(1e-3, 1e17))
 def test_rounding_up_keeps_what_is_enough(value: float) -> None:
-    assert value * (1 - 1e-11) <= rounded_up(value) <= value * 1.0101
+    assert value * (1 - 1e-11) <= round_up(value) <= value * 1.0101

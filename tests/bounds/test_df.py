@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from mapl.bounds import Bound
-from mapl.bounds.algorithm2 import Constants
-from mapl.bounds.df18 import BOUNDS as DF18
-from mapl.bounds.df18 import agnostic, realizable, realizable_rows, vote_error
-from mapl.bounds.df20 import BOUNDS as DF20
-from mapl.bounds.df20_flip import flip_for, pure_epsilon, stability_of
-from mapl.bounds.df20_private import corollary_1, corollary_1_on_sample, corollary_1_rows
-from mapl.bounds.df20_relabel import theorem_2, theorem_2_on_sample
-from mapl.bounds.df20_stable import private_floor, stable, theorem_1, theorem_1_rows, theorem_4
-from mapl.bounds.families import Family, Kind
+from mapl.bounds.btt18.algorithm2 import Constants
+from mapl.bounds.df20.df18 import BOUNDS as DF18
+from mapl.bounds.df20.df18 import agnostic, realizable, realizable_rows, vote_error
+from mapl.bounds.df20.flip import flip_for, pure_epsilon, stability_of
+from mapl.bounds.df20.private import corollary_1, corollary_1_on_sample, corollary_1_rows
+from mapl.bounds.df20.relabel import theorem_2, theorem_2_on_sample
+from mapl.bounds.df20.stable import private_floor, stable, theorem_1, theorem_1_rows, theorem_4
+from mapl.bounds.df20.theorems import BOUNDS as DF20
+from mapl.bounds.families import ClassifierKind, Family
 from mapl.errors import CannotCalibrate, InvalidParameter
 
 SIZES = (10**3, 10**4, 10**5, 10**6, 10**7, 10**9)
 EVERYTHING: dict[str, Any] = {
     "n": 10**6,
     "epsilon": 1.0,
-    "kind": Kind.any,
+    "kind": ClassifierKind.any,
     "vc": 3,
     "alpha": 0.1,
     "beta": 0.05,
@@ -54,8 +54,8 @@ def near(value: float, table: float, unit: float) -> bool:
 
 # The table of non-vacuous n in the project's notes on the papers, section 4.5: epsilon 1, excess error on the rows.
 # Each entry with one unit of its last printed digit; None is vacuous.
-A_STA: dict[tuple[Kind, int | None], list[tuple[float, float]]] = {
-    (Kind.thresholds, None): [
+A_STA: dict[tuple[ClassifierKind, int | None], list[tuple[float, float]]] = {
+    (ClassifierKind.thresholds, None): [
         (0.169, 1e-3),
         (0.062, 1e-3),
         (0.022, 1e-3),
@@ -63,7 +63,7 @@ A_STA: dict[tuple[Kind, int | None], list[tuple[float, float]]] = {
         (0.0025, 1e-4),
         (0.0003, 1e-4),
     ],
-    (Kind.intervals, None): [
+    (ClassifierKind.intervals, None): [
         (0.239, 1e-3),
         (0.087, 1e-3),
         (0.031, 1e-3),
@@ -71,13 +71,15 @@ A_STA: dict[tuple[Kind, int | None], list[tuple[float, float]]] = {
         (0.0036, 1e-4),
         (0.0004, 1e-4),
     ],
-    (Kind.any, 5): [(0.370, 1e-3), (0.142, 1e-3), (0.053, 1e-3), (0.018, 1e-3), (0.0064, 1e-4)],
-    (Kind.any, 20): [(0.655, 1e-3), (0.253, 1e-3), (0.094, 1e-3), (0.034, 1e-3), (0.012, 1e-3)],
+    (ClassifierKind.any, 5): [(0.370, 1e-3), (0.142, 1e-3), (0.053, 1e-3), (0.018, 1e-3), (0.0064, 1e-4)],
+    (ClassifierKind.any, 20): [(0.655, 1e-3), (0.253, 1e-3), (0.094, 1e-3), (0.034, 1e-3), (0.012, 1e-3)],
 }
 
 
 @pytest.mark.parametrize(("family", "table"), A_STA.items())
-def test_the_table_of_corollary_1(family: tuple[Kind, int | None], table: list[tuple[float, float]]) -> None:
+def test_the_table_of_corollary_1(
+    family: tuple[ClassifierKind, int | None], table: list[tuple[float, float]]
+) -> None:
     kind, vc = family
     for n, (printed, unit) in zip(SIZES, table, strict=False):
         value = float(corollary_1_on_sample(n, 1.0, kind=kind, vc=vc))
@@ -87,7 +89,7 @@ def test_the_table_of_corollary_1(family: tuple[Kind, int | None], table: list[t
 
 def test_the_table_at_a_tenth_of_the_budget() -> None:
     for n, printed, unit in ((10**4, 0.22, 1e-2), (10**5, 0.081, 1e-3), (10**6, 0.029, 1e-3)):
-        assert near(float(corollary_1_on_sample(n, 0.1, kind=Kind.thresholds)), printed, unit)
+        assert near(float(corollary_1_on_sample(n, 0.1, kind=ClassifierKind.thresholds)), printed, unit)
 
 
 def test_the_table_of_df18() -> None:
@@ -97,22 +99,32 @@ def test_the_table_of_df18() -> None:
         (10**5, 0.003, 1e-3),
         (10**6, 0.0004, 1e-4),
     ):
-        assert near(float(realizable(n, 1.0, kind=Kind.thresholds)), printed, unit)
+        assert near(float(realizable(n, 1.0, kind=ClassifierKind.thresholds)), printed, unit)
 
 
 @pytest.mark.parametrize(
     ("kind", "constants", "table"),
     [
-        (Kind.thresholds, Constants.printed, [None, None, None, (0.53, 1e-2), (0.14, 1e-2), (0.004, 1e-3)]),
         (
-            Kind.thresholds,
+            ClassifierKind.thresholds,
+            Constants.printed,
+            [None, None, None, (0.53, 1e-2), (0.14, 1e-2), (0.004, 1e-3)],
+        ),
+        (
+            ClassifierKind.thresholds,
             Constants.derived,
             [None, (0.71, 1e-2), (0.27, 1e-2), (0.053, 1e-3), (0.009, 1e-3), (3e-4, 2e-4)],
         ),
-        (Kind.intervals, Constants.derived, [None, None, (0.63, 1e-2), (0.16, 1e-2), (0.028, 1e-3), (0.001, 1e-3)]),
+        (
+            ClassifierKind.intervals,
+            Constants.derived,
+            [None, None, (0.63, 1e-2), (0.16, 1e-2), (0.028, 1e-3), (0.001, 1e-3)],
+        ),
     ],
 )
-def test_the_table_of_theorem_2(kind: Kind, constants: Constants, table: list[tuple[float, float] | None]) -> None:
+def test_the_table_of_theorem_2(
+    kind: ClassifierKind, constants: Constants, table: list[tuple[float, float] | None]
+) -> None:
     for n, entry in zip(SIZES, table, strict=True):
         value = float(theorem_2_on_sample(n, 1.0, kind=kind, constants=constants))
         if entry is None:
@@ -123,8 +135,8 @@ def test_the_table_of_theorem_2(kind: Kind, constants: Constants, table: list[tu
 
 def test_theorem_2_overtakes_corollary_1_only_near_a_billion_rows() -> None:
     for n, better in ((10**7, False), (10**9, True)):
-        relabel = float(theorem_2_on_sample(n, 1.0, kind=Kind.thresholds))
-        assert (relabel < float(corollary_1_on_sample(n, 1.0, kind=Kind.thresholds))) is better
+        relabel = float(theorem_2_on_sample(n, 1.0, kind=ClassifierKind.thresholds))
+        assert (relabel < float(corollary_1_on_sample(n, 1.0, kind=ClassifierKind.thresholds))) is better
 
 
 @pytest.mark.parametrize("function", [*DF18.values(), *DF20.values()])
@@ -231,12 +243,12 @@ def test_stability_is_the_largest_move(inner: float, additive: float) -> None:
     assert (q - p).max() <= stability_of(inner, additive) + 1e-9
 
 
-@pytest.mark.parametrize("kind", [Kind.thresholds, Kind.intervals])
+@pytest.mark.parametrize("kind", [ClassifierKind.thresholds, ClassifierKind.intervals])
 @pytest.mark.parametrize(("nu", "sample"), [(0.2, 4), (0.35, 4), (0.5, 3)])
-def test_nets_are_missed_less_often_than_claimed(kind: Kind, nu: float, sample: int) -> None:
+def test_nets_are_missed_less_often_than_claimed(kind: ClassifierKind, nu: float, sample: int) -> None:
     n = 10
     points = range(n)
-    if kind is Kind.thresholds:
+    if kind is ClassifierKind.thresholds:
         patterns = [tuple(x >= cut for x in points) for cut in range(n + 1)]
     else:
         patterns = [tuple(a <= x < b for x in points) for a in points for b in range(a, n + 1)]
@@ -253,13 +265,13 @@ def test_nets_are_missed_less_often_than_claimed(kind: Kind, nu: float, sample: 
     assert len(patterns) <= round(math.exp(float(Family.of(kind).log_patterns(np.asarray(float(n))))))
 
 
-@pytest.mark.parametrize("kind", [Kind.thresholds, Kind.intervals])
-def test_teachers_err_less_than_claimed(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [ClassifierKind.thresholds, ClassifierKind.intervals])
+def test_teachers_err_less_than_claimed(kind: ClassifierKind) -> None:
     rng = np.random.default_rng(2)
     rows, errors = 20, []
     for _ in range(4000):
         x = np.sort(rng.random(rows))
-        if kind is Kind.thresholds:
+        if kind is ClassifierKind.thresholds:
             # The worst consistent threshold: at the farther end of the gap around the truth.
             inside = np.concatenate(([0.0], x, [1.0]))
             gap = inside[inside <= 0.5].max(), inside[inside > 0.5].min()
@@ -298,7 +310,7 @@ def test_the_random_teacher_is_private_and_one_fewer_is_not(epsilon: float, flip
 
 def test_a_coin_needs_no_rows() -> None:
     assert realizable(1, 0.01, vc=10).value == 0.5
-    assert stable(1, 0.5, Family.of(Kind.any, 3)).excess == 1.0
+    assert stable(1, 0.5, Family.of(ClassifierKind.any, 3)).excess == 1.0
 
 
 @pytest.mark.parametrize(
@@ -309,7 +321,7 @@ def test_a_coin_needs_no_rows() -> None:
         (realizable, "vc", 0, "vc is 0; it must be"),
         (realizable, "vc", None, "vc is not given"),
         (realizable, "kind", "stumps", "kind is 'stumps'; it must be one of thresholds, intervals, any"),
-        (corollary_1, "kind", Kind.thresholds, "thresholds have VC dimension 1"),
+        (corollary_1, "kind", ClassifierKind.thresholds, "thresholds have VC dimension 1"),
         (corollary_1, "beta", 1.0, "beta is 1.0; it must be"),
         (theorem_1, "stability", 0.0, "stability is 0.0; it must be"),
         (agnostic, "flip", 0.5, "flip is 0.5; it must be"),

@@ -12,20 +12,20 @@ import pytest
 from scipy.stats import binom
 
 from mapl.bounds import Bound
-from mapl.bounds.algorithm2 import contested_questions
+from mapl.bounds.btt18.algorithm2 import count_contested
 from mapl.bounds.learners import realizable_error
-from mapl.bounds.lzcw21 import BOUNDS
-from mapl.bounds.lzcw21_active import TOLERATED, phases, theorem_15
-from mapl.bounds.lzcw21_labels import (
+from mapl.bounds.lzcw21.active import TOLERATED, phases, theorem_15
+from mapl.bounds.lzcw21.labels import (
     gaussian_labels,
     gaussian_scale,
     sparse_labels,
     sparse_teachers,
 )
-from mapl.bounds.lzcw21_margin import Crowd, crowd, proposition_11, remark_14, theorem_12, theorem_13
-from mapl.bounds.lzcw21_passive import best_labels, remark_6, student_excess, theorem_5, under_noise, without_noise
-from mapl.bounds.tsybakov import tsybakov_excess
-from mapl.bounds.voting import (
+from mapl.bounds.lzcw21.margin import crowd, proposition_11, remark_14, theorem_12, theorem_13
+from mapl.bounds.lzcw21.passive import best_labels, remark_6, student_excess, theorem_5, under_noise, without_noise
+from mapl.bounds.lzcw21.theorems import BOUNDS
+from mapl.bounds.lzcw21.tsybakov import tsybakov_excess
+from mapl.bounds.lzcw21.voting import (
     VOTERS_OF_EXAMPLE_8,
     ensemble_error,
     example_8,
@@ -35,9 +35,10 @@ from mapl.bounds.voting import (
     small_margin_share,
 )
 from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter
-from mapl.mechanisms.lzcw21_sparse import LZCW21Sparse
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.sparse_vector import concentrated_scale
+from mapl.mechanisms.papers.lzcw21_sparse import LZCW21Sparse
+from mapl.mechanisms.papers.sparse_vector import scale_by_concentration
+from mapl.reproduce.lzcw21.voting import chance_to_halt_early, even_margin
 from mapl.types import Budget
 
 EVERYTHING: dict[str, Any] = {
@@ -165,8 +166,8 @@ def test_the_teachers_of_theorem_5_are_enough_and_no_fewer_are() -> None:
     assert labels is not None
 
     def suffices(teachers: int) -> bool:
-        wrong = contested_questions(m, disagreement(n // teachers, beta), beta / 3)
-        scale = concentrated_scale(wrong + 1, epsilon, delta)
+        wrong = count_contested(m, disagreement(n // teachers, beta), beta / 3)
+        scale = scale_by_concentration(wrong + 1, epsilon, delta)
         return sparse_teachers(m, wrong + 1, scale, delta=delta, beta=beta / 3) <= teachers
 
     assert suffices(labels.teachers)
@@ -178,7 +179,7 @@ def test_the_scales_are_those_of_the_mechanisms() -> None:
     sparse = LZCW21Sparse.for_task(
         Task(n_classes=2, n_queries=500, budget=budget, n_teachers=250), max_abstentions=20
     )
-    assert sparse.scale == pytest.approx(concentrated_scale(20, 1.0, 1e-6), rel=1e-3)
+    assert sparse.scale == pytest.approx(scale_by_concentration(20, 1.0, 1e-6), rel=1e-3)
     sigma = gaussian_scale(500, 1.0, 1e-6)
     assert math.sqrt(2 * 500 * math.log(1e6)) / sigma + 500 / (2 * sigma**2) == pytest.approx(1.0)
 
@@ -245,6 +246,25 @@ def test_table_1_is_the_best_choice_among_public_rows() -> None:
     assert best <= min(bound("theorem-5", m=m).value for m in (1024, 4096, 16_384, 65_536))
 
 
+def test_btt18_agnostic_is_not_the_realizable_row_where_gamma_is_zero() -> None:
+    """Learners that do not know that some hypothesis never errs learn at the slower rate."""
+    given = {"n": 10**9, "m": 10**6, "epsilon": 1.0}
+    realizable, agnostic = (
+        bound("table-1-btt18-realizable", **given),
+        bound("table-1-btt18-agnostic", gamma=0.0, **given),
+    )
+    nearly = bound("table-1-btt18-agnostic", gamma=1e-9, **given)
+    assert agnostic.value > realizable.value
+    assert agnostic.value == pytest.approx(nearly.value, rel=1e-4)
+    assert "agnostic" in agnostic.source
+    assert "realizable" in realizable.source
+    rate, fewer = "rate_without_constants_and_logs", given | {"n": 10**6}
+    told = bound("table-1-btt18-agnostic", gamma=0.0, **fewer).terms[rate]
+    vc = EVERYTHING["vc"]
+    assert told == pytest.approx(vc**0.6 / 10**2.4)
+    assert bound("table-1-btt18-realizable", **fewer).terms[rate] == pytest.approx(math.sqrt(vc / 10**6))
+
+
 def test_btt18_agnostic_errs_at_a_multiple_of_the_best_error() -> None:
     found = bound("table-1-btt18-agnostic", n=10**12, epsilon=100.0, gamma=0.02, m=10**8)
     assert 7 * 0.02 < found.value < 13 * 0.02
@@ -309,40 +329,14 @@ def test_definition_10_the_right_way_round() -> None:
 # Section 3.2: Proposition 11.
 
 
-def halts_early(found: Crowd, teachers: int, margin: float, m: int, delta: float) -> float:
-    """Return the chance that Algorithm 2 makes T abstentions on m rows, all votes being independent.
-
-    Exact but for the threshold's noise, which is averaged over the midpoints of 300 equally likely parts.
-    """
-    middle, spread = teachers * (0.5 + margin), 10 * math.sqrt(teachers)
-    votes = np.arange(max(0, math.floor(middle - spread)), min(teachers, math.ceil(middle + spread)) + 1)
-    chance = binom.pmf(votes, teachers, 0.5 + margin)
-    distance = np.maximum(0, np.ceil(np.abs(2 * votes - teachers) / 2) - 1)
-    parts = (np.arange(300) + 0.5) / 300
-    drawn = found.scale * np.where(parts < 0.5, np.log(2 * parts), -np.log(2 * (1 - parts)))
-    needed = (3 * found.scale * math.log(2 * (m + found.cutoff) / delta) + drawn)[:, None] - distance
-    tail = np.exp(-np.abs(needed) / (2 * found.scale)) / 2
-    passes = np.where(needed > 0, tail, 1 - tail) @ chance
-    # An epoch ends with its (j + 1)-th row with this chance; T epochs must not fit into m rows.
-    ends = [float((passes**j * (1 - passes)).mean()) for j in range(m)]
-    within = [1.0] * (m + 1)
-    for _ in range(found.cutoff):
-        within = [sum(ends[j] * within[rows - 1 - j] for j in range(rows)) for rows in range(m + 1)]
-    return within[m]
-
-
 @pytest.mark.parametrize(("m", "delta", "beta"), [(50, 1e-9, 0.1), (30, 1e-9, 0.05)])
 def test_proposition_11_is_false_as_printed_and_true_as_corrected(m: int, delta: float, beta: float) -> None:
     # At this margin both printed conditions on K are equally strong, so that neither hides the other's slip.
-    low, high = 1e-4, 0.5
-    while high / low > 1.0001:
-        margin = math.sqrt(low * high)
-        found = crowd(m, 0.0, margin, epsilon=1.0, delta=delta, beta=beta)
-        low, high = (margin, high) if found.for_votes > found.for_noise_as_printed else (low, margin)
-    found = crowd(m, 0.0, high, epsilon=1.0, delta=delta, beta=beta)
+    margin = even_margin(m, delta, beta)
+    found = crowd(m, 0.0, margin, epsilon=1.0, delta=delta, beta=beta)
     # Every row has a margin above Delta, nu is 0, T and K are as printed: yet it halts more often than beta.
-    assert halts_early(found, found.teachers_as_printed, high * 1.0001, m, delta) > beta
-    assert halts_early(found, found.teachers, high * 1.0001, m, delta) < 1e-6 * beta
+    assert chance_to_halt_early(found, found.teachers_as_printed, margin * 1.0001, m, delta) > beta
+    assert chance_to_halt_early(found, found.teachers, margin * 1.0001, m, delta) < 1e-6 * beta
 
 
 def test_the_chain_of_proposition_11_in_numbers() -> None:

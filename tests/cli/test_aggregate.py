@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from mapl.cli.aggregate import Request
+from mapl.cli.releasing.aggregate import AggregateRequest
 from mapl.mechanisms import REGISTRY
-from mapl.mechanisms.majority import Majority
-from mapl.mechanisms.registry import Entry
+from mapl.mechanisms.registry import Registered
+from mapl.mechanisms.votes.majority import Majority
 from mapl.types import ADJACENCY, UNIT, Budget
 
 Mapl = Callable[..., Any]
@@ -25,11 +25,12 @@ Mapl = Callable[..., Any]
 BUDGET = ("--epsilon", 2, "--delta", "1e-5")
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "votes"
 KEYS = {
+    "adjacency_kind",
     *("mechanism", "epsilon", "budget_epsilon", "delta", "adjacency", "unit", "queries", "answered", "abstained"),
     *("halted", "not_asked", "usage", "parameters", "label_accuracy", "required_distance_99", "out", "private"),
     *("why", "answered_share", "guaranteed_epsilon", "teachers", "classes", "planned_queries", "noise"),
-    *("assumptions", "in_plain_words", "stages", "plan_digest", "ledger_head", "mapl_version", "schema"),
-    *("cells", "selected", "together"),
+    *("assumptions", "in_plain_words", "stages", "plan_digest", "ledger_head", "mapl_version", "schema", "checked"),
+    *("cells", "selected", "together", "run_id"),
 }
 
 
@@ -135,12 +136,14 @@ def test_noise_and_queries_together_are_priced(monkeypatch: pytest.MonkeyPatch) 
         @classmethod
         def for_task(cls, task: Any, *, sigma: float | None = None, max_answers: int | None = None) -> None: ...
 
-    monkeypatch.setitem(REGISTRY, "noisy-max", Entry(Noisy, None, "release", "a stand-in"))
+    monkeypatch.setitem(REGISTRY, "noisy-max", Registered(Noisy, None, "release", "a stand-in"))
     budget, noise = Budget(2, 1e-5), {"sigma": 40.0, "order": None}
-    assert Request(budget, "noisy-max", None, noise).settings_given() == {"sigma": 40.0}
-    assert Request(budget, "noisy-max", 9, noise).settings_given() == {"sigma": 40.0, "max_answers": 9}
-    assert Request(budget, "noisy-max", 9, {**noise, "max_answers": 4}).settings_given()["max_answers"] == 4
-    assert Request(budget, "noisy-max", 9).settings_given() == {}
+    assert AggregateRequest(budget, "noisy-max", None, noise).settings_given() == {"sigma": 40.0}
+    assert AggregateRequest(budget, "noisy-max", 9, noise).settings_given() == {"sigma": 40.0, "max_answers": 9}
+    assert (
+        AggregateRequest(budget, "noisy-max", 9, {**noise, "max_answers": 4}).settings_given()["max_answers"] == 4
+    )
+    assert AggregateRequest(budget, "noisy-max", 9).settings_given() == {}
 
 
 def test_truth_is_compared_with_the_answered(mapl: Mapl, votes: Path, tmp_path: Path) -> None:
@@ -212,7 +215,7 @@ def test_the_statement_is_on_disk_before_the_labels(
 
 
 def test_the_plurality_costs_infinity(mapl: Mapl, votes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(REGISTRY, "majority", Entry(Majority, None, "none", "the plurality"))
+    monkeypatch.setitem(REGISTRY, "majority", Registered(Majority, None, "none", "the plurality"))
     refused = mapl("aggregate", votes, *BUDGET, "--mechanism", "majority")
     assert refused.code == 2
     assert "costs epsilon inf; allowed is 2" in refused.stderr
@@ -228,7 +231,7 @@ def test_warnings_of_comparison_mechanisms_go_to_standard_error(
     mapl: Mapl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ladder = REGISTRY["ladder"]
-    monkeypatch.setitem(REGISTRY, "ladder", Entry(ladder.mechanism, None, "paper", ladder.summary))
+    monkeypatch.setitem(REGISTRY, "ladder", Registered(ladder.mechanism, None, "paper", ladder.summary))
     np.save(tmp_path / "few.npy", np.full((3, 2), 5))
     ran = mapl(
         "aggregate", tmp_path / "few.npy", *BUDGET, "--mechanism", "ladder", "--max-abstentions", 3, "--json"
@@ -242,7 +245,7 @@ def test_an_error_of_mapls_own_quotes_nothing(mapl: Mapl, votes: Path, monkeypat
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("cell 8675309")
 
-    monkeypatch.setattr("mapl.cli.aggregate.release", broken)
+    monkeypatch.setattr("mapl.cli.releasing.aggregate.release", broken)
     ran = mapl("aggregate", votes, *BUDGET)
     assert ran.code == 1
     assert "RuntimeError in test_aggregate.py" in ran.stderr
@@ -254,7 +257,7 @@ def test_an_interrupt_ends_with_130(mapl: Mapl, votes: Path, monkeypatch: pytest
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mapl.cli.aggregate.release", interrupted)
+    monkeypatch.setattr("mapl.cli.releasing.aggregate.release", interrupted)
     assert mapl("aggregate", votes, *BUDGET).code == 130
     assert not Path("votes.mapl").exists()
 

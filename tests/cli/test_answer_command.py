@@ -18,8 +18,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from mapl.release.chain import check_export
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.chain import check_export
+from mapl.release.ledger.sqlite import SqliteLedger
 
 Mapl = Callable[..., Any]
 RULE = 60.0
@@ -46,6 +46,22 @@ def command(*more: Any) -> list[Any]:
         *("answer", "private.csv", "--label", "ill", "--classes", "no,yes", "--questions", "asked.csv"),
         *("--epsilon", 12, "--out", "run", *more),
     ]
+
+
+def test_whose_rows_are_is_asked_where_questions_have_ids(mapl: Mapl, files: Path) -> None:
+    for name in ("private.csv", "asked.csv"):
+        read = pa.csv.read_csv(name)
+        pa.csv.write_csv(read.append_column("patient_id", pa.array(np.arange(len(read)) % 3)), name)
+    asked = mapl(*command())
+    assert asked.code == 2
+    assert "Column 'patient_id' (by its name) may hold ids" in " ".join(asked.stderr.split())
+    assert not Path("run").exists()
+    named = mapl(*command("--unit", "patient_id"))
+    assert named.code == 2
+    assert "single answers protect single records" in " ".join(named.stderr.split())
+    ran = mapl(*command("--unit", "none", "--features", "age,bmi"))
+    assert ran.code == 0, ran.stderr
+    assert "warning: Column 'patient_id'" in " ".join(ran.stderr.split())
 
 
 def test_answers_come_with_their_statement(mapl: Mapl, files: Path) -> None:
@@ -86,20 +102,27 @@ def test_the_report_is_made_anew_from_the_public_half(mapl: Mapl, files: Path) -
     assert "has no student to test" in refused.stderr
 
 
+def answered(ledger: Path) -> list[int]:
+    """Return the answers on record; none while there is no ledger yet."""
+    if not ledger.exists():
+        return []
+    with SqliteLedger(ledger) as opened:
+        labels: list[int] = opened.progress("answers").labels.tolist()
+        return labels
+
+
 def test_a_killed_run_goes_on_and_spends_nothing_twice(mapl: Mapl, files: Path) -> None:
     asked = pa.table({"age": np.linspace(1.0, 99.0, 60), "bmi": [20.0] * 60})
     pa.csv.write_csv(asked, files / "asked.csv")
     given = list(map(str, command("--method", "stable", "--json")))
     process = subprocess.Popen([sys.executable, "-m", "mapl", *given], stdout=subprocess.DEVNULL)
     ledger = Path("run/private/ledger.sqlite")
-    until = time.monotonic() + 60
-    while not ledger.exists() and process.poll() is None and time.monotonic() < until:
+    until = time.monotonic() + 900
+    while not answered(ledger) and process.poll() is None and time.monotonic() < until:
         time.sleep(0.01)
-    time.sleep(0.2)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    with SqliteLedger(ledger) as opened:
-        told = opened.progress("answers").labels.tolist()
+    told = answered(ledger)
     assert not Path("run/public/labels.parquet").exists() or len(told) == 60
     ran = mapl(*command("--method", "stable", "--json"))
     if process.returncode == 0:  # it was quicker than the signal
@@ -149,15 +172,11 @@ def test_named_columns_may_stand_beside_others(mapl: Mapl, files: Path) -> None:
     assert json.loads(ran.stdout)["accuracy"] == 1.0
 
 
-def test_text_among_private_numbers_is_refused_unquoted(mapl: Mapl, files: Path) -> None:
-    Path("private.csv").write_text("age,bmi,ill\nsecret99,20,no\n50,20,yes\n")
+def test_text_among_private_numbers_refuses_nothing_and_is_quoted_nowhere(mapl: Mapl, files: Path) -> None:
+    Path("private.csv").write_text("age,bmi,ill\nsecret99,20,no\n" + "50,20,yes\n30,20,no\n" * 20)
     ran = mapl(*command())
-    assert ran.code == 2
-    assert (
-        "'age' of the private rows cannot be read as the kind 'number', which it is in the questions" in ran.stderr
-    )
-    assert "secret99" not in ran.stderr
-    assert "schema" not in ran.stderr
+    assert ran.code == 0, ran.stderr
+    assert "secret99" not in ran.stdout + ran.stderr
 
 
 def test_json_holds_everything(mapl: Mapl, files: Path) -> None:

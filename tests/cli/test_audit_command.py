@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mapl.audit.cell_twins import CELL_TWINS
-from mapl.audit.prediction_audits import AUDITS as PREDICTORS
-from mapl.audit.twins import TWINS
+from mapl.audit.counts.twins import CELL_TWINS
+from mapl.audit.further_audits import AUDITS as FURTHER
+from mapl.audit.predictions.audits import AUDITS as PREDICTORS
+from mapl.audit.votes.twins import TWINS
 from mapl.cli import app
 from mapl.mechanisms import REGISTRY
 from mapl.types import ADJACENCY, UNIT
@@ -57,8 +58,10 @@ def test_all_mechanisms_are_audited() -> None:
     ran = run("--mechanism", "all", *BUDGET, "--queries", 8, "--max-abstentions", 2, "--teachers", 40, "--json")
     assert ran.exit_code == 0, ran.output
     findings = {f["mechanism"]: f["verdict"] for f in json.loads(ran.stdout)["findings"]}
-    assert set(findings) == {*REGISTRY, "cell-counts", *PREDICTORS}
+    assert set(findings) == {*REGISTRY, "cell-counts", *PREDICTORS, *FURTHER}
     assert findings.pop("majority") == "claims nothing"
+    # Nearly all of its delta is reached, so the upper end of a grid's chords lies above it.
+    assert findings.pop("noisy-mean") == "no violation found"
     assert set(findings.values()) == {"within the claim"}
 
 
@@ -126,6 +129,36 @@ def test_a_twin_of_a_predictor_ends_with_exit_code_one(name: str) -> None:
     ]["witness"]
 
 
+@pytest.mark.parametrize("name", FURTHER)
+def test_soft_labels_stable_queries_and_selections_are_audited(name: str) -> None:
+    ran = run("--mechanism", name, *BUDGET, "--json")
+    assert ran.exit_code == 0, ran.output
+    said = json.loads(ran.stdout)
+    assert said["verdict"] in ("within the claim", "no violation found")
+    assert said["mechanism"] == name
+    assert said["found_delta_lower"] <= said["delta"] <= 1e-5
+    assert said["certified"] in (True, None)
+    assert {"adjacency", "unit"} <= set(said)
+
+
+@pytest.mark.parametrize(("name", "twin"), [(name, twin) for name, one in FURTHER.items() for twin in one.twins])
+def test_every_twin_of_these_ends_with_exit_code_one(name: str, twin: str) -> None:
+    neighbours = ("--adjacency", "replace-one") if twin == "come-and-go-only" else ()
+    ran = run("--mechanism", name, *BUDGET, "--twin", twin, *neighbours)
+    assert ran.exit_code == 1, ran.output
+    said = " ".join(ran.stdout.replace("│", " ").split())
+    assert f"broken twin {twin}: {FURTHER[name].twins[twin]}" in said
+    assert "verdict violated" in said
+
+
+@pytest.mark.parametrize("name", ["stable-query", "best-of", "random-repetition"])
+def test_these_are_audited_for_replaced_units(name: str) -> None:
+    ran = run("--mechanism", name, *BUDGET, "--adjacency", "replace-one")
+    assert ran.exit_code == 0, ran.output
+    assert "replaced" in ran.stdout
+    assert "within the claim" in ran.stdout
+
+
 def test_a_twin_that_does_not_show_is_said_not_to() -> None:
     ran = run("--mechanism", "stable", "--epsilon", 0.01, "--delta", 0, "--twin", "double-cost")
     assert ran.exit_code == 0
@@ -151,12 +184,22 @@ def test_a_pure_claim_is_audited_at_delta_zero() -> None:
         (("--mechanism", "ladder", *BUDGET, "--teachers", "0"), "teachers is 0"),
         (("--mechanism", "ladder", *BUDGET, "--max-abstentions", "0"), "max_abstentions is 0"),
         (("--mechanism", "ladder", *BUDGET, "--classes", "9", "--teachers", "90"), "Audit fewer teachers"),
-        (("--mechanism", "ladder", *BUDGET, "--adjacency", "labels"), "Only cell-counts and padded-stumps"),
+        (("--mechanism", "ladder", *BUDGET, "--adjacency", "labels"), "Only cell-counts, padded-stumps"),
         (("--mechanism", "stable", *BUDGET, "--adjacency", "labels"), "choose add-remove or replace-one"),
         (("--mechanism", "stable", *BUDGET, "--classes", "3"), "stable works for 2 classes, not 3"),
         (("--mechanism", "padded-stumps", *BUDGET, "--twin", "softmax"), "padded-stumps has no twin softmax"),
         (("--mechanism", "cell-counts", *BUDGET, "--twin", "softmax"), "cell-counts has no twin softmax"),
         (("--mechanism", "cell-counts", *BUDGET, "--classes", "9"), "Audit fewer classes"),
+        (("--mechanism", "noisy-mean", *BUDGET, "--twin", "softmax"), "noisy-mean has no twin softmax"),
+        (("--mechanism", "noisy-mean", "--epsilon", "2", "--delta", "0"), "Gaussian noise needs a positive delta"),
+        (
+            ("--mechanism", "stable-query", "--epsilon", "2", "--delta", "0"),
+            "a stable answer needs a positive delta",
+        ),
+        (("--mechanism", "stable-query", *BUDGET, "--adjacency", "labels"), "not labels; choose one of them"),
+        (("--mechanism", "soft-medians", *BUDGET, "--adjacency", "labels"), "leave it away"),
+        (("--mechanism", "best-of", *BUDGET, "--twin", "come-and-go-only"), "give --adjacency replace-one"),
+        (("--mechanism", "best-of", "--epsilon", "40", "--delta", "0"), "an audit takes at most 30"),
         (("--mechanism", "cell-counts", "--epsilon", "40", "--delta", "0"), "an audit takes at most 30"),
         (("--mechanism", "cell-counts", "--epsilon", "1e-6", "--delta", "0"), "must be at least 0.0001"),
         (("--mechanism", "cell-counts", *BUDGET, "--classes", "0"), "n_classes is 0"),

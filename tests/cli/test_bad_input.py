@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from mapl.cli import app
 from mapl.mechanisms import REGISTRY
-from mapl.mechanisms.registry import Entry
+from mapl.mechanisms.registry import Registered
 
 Mapl = Callable[..., Any]
 
@@ -141,7 +141,9 @@ def test_too_few_teachers(mapl: Mapl, tmp_path: Path) -> None:
 
 
 def test_binary_only_mechanisms(mapl: Mapl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(REGISTRY, "two-only", Entry(REGISTRY["ladder"].mechanism, (2,), "release", "a stand-in"))
+    monkeypatch.setitem(
+        REGISTRY, "two-only", Registered(REGISTRY["ladder"].mechanism, (2,), "release", "a stand-in")
+    )
     np.save(tmp_path / "v.npy", np.full((4, 10), 25))
     told = refused(mapl, tmp_path, "aggregate", tmp_path / "v.npy", *BUDGET, "--mechanism", "two-only")
     assert "two-only works for 2 classes and the votes have 10" in told

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from mapl.bounds import Bound, btt18
-from mapl.bounds.btt18_rates import realizable_rate
-from mapl.cli.bounds import PAPERS, Argument, arguments_of
+from mapl.bounds import Bound
+from mapl.bounds.btt18 import theorems as btt18
+from mapl.bounds.btt18.rates import realizable_rate
+from mapl.cli.planning.bounds import PAPERS, Argument, arguments_of
 from mapl.errors import InvalidParameter
 
 Mapl = Callable[..., Any]

@@ -33,7 +33,7 @@ def test_an_exhausted_budget_ends_with_3(mapl: object, monkeypatch: pytest.Monke
     def exhausted(*_: object) -> None:
         raise BudgetExhausted("The limits are used up.")
 
-    monkeypatch.setattr("mapl.cli.demo.refuse_foreign", exhausted)
+    monkeypatch.setattr("mapl.cli.learning.demo.refuse_foreign", exhausted)
     assert callable(mapl)
     ran = mapl("demo")
     assert (ran.code, ran.stderr) == (3, "mapl: The limits are used up.\n")

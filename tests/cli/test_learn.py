@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from mapl.cli.options.labels import FOR_THE_OWNER
 from mapl.data.synthetic import CLASSES, LABEL, UNIT
-from mapl.release.sqlite_ledger import SqliteLedger
-from mapl.release.write_once import write_once
+from mapl.release.files.write_once import write_once
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.students import load
 
 Mapl = Callable[..., Any]
@@ -35,7 +36,7 @@ def permissions(path: Path) -> int:
 
 def test_a_whole_run(mapl: Mapl, clinic: Any, tmp_path: Path) -> None:
     ran = mapl(*clinic.arguments("--test", clinic.test, "--json"))
-    assert (ran.code, ran.stderr) == (0, "")
+    assert (ran.code, ran.stderr) == (0, FOR_THE_OWNER.format(file="run/private/check.json") + "\n")
     said, run = json.loads(ran.stdout), tmp_path / "run"
     assert {one.name for one in (run / "public").iterdir()} == FILES
     statement = json.loads((run / "public" / "statement.json").read_text())
@@ -68,7 +69,7 @@ def test_the_private_half_is_its_owners(mapl: Mapl, clinic: Any, tmp_path: Path)
     private = tmp_path / "run" / "private"
     assert permissions(private) == 0o700
     found = {one.name: permissions(one) for one in private.iterdir()}
-    assert {"ballot.npz", "ledger.sqlite", "request.json", "shard.key"} <= set(found)
+    assert {"ballot.npz", "check.json", "ledger.sqlite", "request.json", "shard.key"} <= set(found)
     assert set(found.values()) == {0o600}
 
 
@@ -112,7 +113,7 @@ def test_spending_is_on_record_before_anything_is_public(
         write_once(path, content, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr("mapl.pipeline.published.write_once", full)
+        patched.setattr("mapl.pipeline.runs.published.write_once", full)
         ran = mapl(*clinic.arguments())
     assert ran.code == 2
     for part in (
@@ -231,7 +232,7 @@ def test_label_private(mapl: Mapl, clinic: Any) -> None:
     assert said["adjacency"].startswith(f"the labels of all records of one {UNIT} change")
     assert 150 < said["queries"] < 450  # a fifth of the patients
     assert said["accuracy"] > 0.7
-    assert "declared units" in said["why"]  # who is in the table is public, and so is their number
+    assert said["mechanism"] == "moment-sums"
 
 
 def test_replace_one(mapl: Mapl, clinic: Any) -> None:

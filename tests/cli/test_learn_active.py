@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from mapl.release.chain import check_export
+from mapl.release.ledger.chain import check_export
 
 Mapl = Callable[..., Any]
 QUESTIONS = 40
@@ -100,6 +100,12 @@ def test_hybrid(mapl: Mapl, clinic: Any, choice: str) -> None:
     [
         (("--active", "margin"), "--active and --label-service are for --strategy active"),
         (("--strategy", "plain", "--label-service", "link"), "the strategy is plain"),
+        (
+            ("--strategy", "voting", "--fill", "random"),
+            "--fill is for --strategy imputed, and the strategy is voting",
+        ),
+        (("--voters", 3), "--voters is for --strategy voting, and the strategy is auto"),
+        (("--strategy", "imputed", "--fill", "often"), "fill is 'often'; give the number of a class, or 'random'"),
         (("--strategy", "active", "--mechanism", "link"), "a mechanism was named"),
         (("--strategy", "active", "--error-share", 0.1), "an estimate of the teachers' error was asked for"),
         (("--strategy", "active", "--may-abstain"), "leave to abstain was given"),

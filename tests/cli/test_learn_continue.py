@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,17 +75,68 @@ def test_a_third_run_counts_what_the_second_went_on_from(mapl: Mapl, clinic: Any
     refused = mapl(*going_on(clinic, "--continue", "february", epsilon=january + 4, out="march"))
     assert refused.code == 2
     assert "The budget is exhausted: february, january have together promised" in refused.stderr
-    ran = mapl(*third)
-    assert ran.code == 0, ran.stderr
-    said = statement("march")
-    assert said["budget_epsilon"] == pytest.approx(3)
-    assert [run["run"] for run in said["together"]["earlier_runs"]] == ["february", "january"]
     # Naming the first run as well changes nothing: it counts once.
     both = ("--continue", "february", "--continue", "january")
     again = mapl("plan", "--epsilon", january + 8, "--delta", "2e-4", "--queries", 8, *both, "--json")
     planned = json.loads(again.stdout)
     assert planned["epsilon"] == pytest.approx(3)
     assert len(planned["earlier"]["runs"]) == 2
+    ran = mapl(*third)
+    assert ran.code == 0, ran.stderr
+    said = statement("march")
+    assert said["budget_epsilon"] == pytest.approx(3)
+    assert [run["run"] for run in said["together"]["earlier_runs"]] == ["february", "january"]
+    ids = [run["run_id"] for run in said["together"]["earlier_runs"]]
+    assert ids == [statement("february")["run_id"], statement("january")["run_id"]]
+
+
+def test_what_a_run_left_is_taken_once(mapl: Mapl, clinic: Any, january: float) -> None:
+    assert mapl(*going_on(clinic, "--continue", "january", epsilon=january + 2)).code == 0
+    total = ("--epsilon", january + 2, "--delta", "1e-4", "--queries", 8)
+    for command in (
+        going_on(clinic, "--continue", "january", epsilon=january + 2, out="march"),
+        ("plan", *total, "--continue", "january"),
+    ):
+        refused = mapl(*command)
+        assert refused.code == 2
+        words = " ".join(refused.stderr.split())
+        assert "The run february went on from january before and took epsilon 2 and delta" in words
+        assert "name february with --continue as well" in words
+    assert not Path("march").exists()
+    named = ("--continue", "january", "--continue", "february")
+    exhausted = mapl(*going_on(clinic, *named, epsilon=january + 2, out="march"))
+    assert exhausted.code == 2
+    assert "The budget is exhausted" in exhausted.stderr
+    ran = mapl(*going_on(clinic, *named, epsilon=january + 3, delta="2e-4", out="march"))
+    assert ran.code == 0, ran.stderr
+    assert statement("march")["budget_epsilon"] == pytest.approx(1)
+
+
+def test_runs_that_end_alike_in_folders_of_one_name_are_two(mapl: Mapl, clinic: Any, tmp_path: Path) -> None:
+    """2 and 2, then 3 after the first of them: all were once said to be 5, so that 7 had room for 2 more."""
+    for out in ("a/january", "b/january"):
+        assert mapl(*clinic.arguments("--queries", 8, "--out", out, teachers=10), "--epsilon", 2).code == 0
+    # What equal outcomes gave before ledgers had ids: equal heads.
+    file = Path("b/january/public/statement.json")
+    file.write_text(json.dumps(statement("b/january") | {"ledger_head": statement("a/january")["ledger_head"]}))
+    assert mapl(*going_on(clinic, "--continue", "a/january", epsilon=5, out="march")).code == 0
+    both = ("--continue", "b/january", "--continue", "march")
+    ran = mapl(*going_on(clinic, *both, epsilon=7, delta="2e-4", out="april"))
+    assert ran.code == 2
+    assert "have together promised epsilon 7 and" in " ".join(ran.stderr.split())
+    assert not Path("april").exists()
+
+
+def test_where_only_the_public_half_is_nothing_is_spent(mapl: Mapl, clinic: Any, january: float) -> None:
+    shutil.rmtree("january/private")
+    ran = mapl(*going_on(clinic, "--continue", "january", epsilon=january + 3))
+    assert ran.code == 2
+    assert "The private half of january is not here" in ran.stderr
+    assert not Path("february").exists()
+    total = ("--epsilon", january + 3, "--delta", "1e-4", "--queries", 8)
+    planned = mapl("plan", *total, "--continue", "january")
+    assert planned.code == 0, planned.stderr
+    assert "they are not counted, and mapl learn will ask for it" in " ".join(planned.stderr.split())
 
 
 @pytest.mark.parametrize("method", ["cells", "select:teachers,cells"])

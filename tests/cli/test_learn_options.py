@@ -14,17 +14,34 @@ import pyarrow.parquet
 import pytest
 
 from mapl.data.synthetic import LABEL, UNIT
+from mapl.students import load
 from mapl.teachers import poll
 
 Mapl = Callable[..., Any]
 
 
-@pytest.mark.parametrize("strategy", ["imputed", "self-training", "voting"])
-def test_strategies(mapl: Mapl, clinic: Any, strategy: str) -> None:
-    ran = mapl(*clinic.arguments("--strategy", strategy, "--test", clinic.test, "--queries", 100, "--json"))
+@pytest.mark.parametrize(
+    ("strategy", "more"),
+    [
+        ("imputed", {}),
+        ("imputed", {"fill": "random"}),
+        ("imputed", {"fill": "1"}),
+        ("self-training", {}),
+        ("voting", {"voters": 3}),
+    ],
+)
+def test_strategies(mapl: Mapl, clinic: Any, strategy: str, more: dict[str, Any]) -> None:
+    options = [part for name, value in more.items() for part in (f"--{name}", value)]
+    ran = mapl(
+        *clinic.arguments("--strategy", strategy, *options, "--test", clinic.test, "--queries", 100, "--json")
+    )
     assert ran.code == 0, ran.stderr
     said = json.loads(ran.stdout)
     assert said["strategy"] == strategy
+    told = json.loads(Path("run/public/settings.json").read_text())["options"]
+    assert {name: told[name] for name in ("fill", "voters")} == {"fill": None, "voters": None} | more
+    members = getattr(load("run/public/student.skops").model, "members", [])
+    assert len(members) == more.get("voters", 0)
     assert said["accuracy"] > 0.65
 
 
@@ -118,28 +135,56 @@ def test_a_unit_column_that_public_rows_lack(mapl: Mapl, clinic: Any) -> None:
     assert mapl(*clinic.arguments("--public", "public.parquet")).code == 0
 
 
-def test_a_column_of_ids_without_a_unit_is_pointed_out(mapl: Mapl, clinic: Any) -> None:
-    """The public rows say so; the warning comes before a private row is read."""
+def test_whose_rows_are_is_asked_where_a_public_column_looks_like_ids(mapl: Mapl, clinic: Any) -> None:
+    """The public rows say so, and nothing is read or spent before there is an answer."""
     command = clinic.arguments(private=Path("nowhere.parquet"))
     place = command.index("--unit")
-    ran = mapl(*command[:place], *command[place + 2 :])
-    assert ran.code == 2
-    assert f"mapl: warning: Column {UNIT!r} (by its name) may hold ids, and no unit is declared" in ran.stderr
-    assert "name it with --unit" in ran.stderr
-    assert ran.stderr.index("warning") < ran.stderr.index("There is no file nowhere.parquet")
+    asked = mapl(*command[:place], *command[place + 2 :])
+    assert asked.code == 2
+    said = " ".join(asked.stderr.split())
+    assert f"Column {UNIT!r} (by its name) may hold ids, and no unit is declared. Nothing was spent." in said
+    assert "--unit COLUMN" in said
+    assert "--unit none" in said
+    assert "nowhere.parquet" not in said
+    assert not Path("run").exists()
     assert "may hold ids" not in mapl(*command).stderr
+    declared = mapl(*command, "--unit", "none")
+    assert f"mapl: warning: Column {UNIT!r} (by its name) may hold ids" in " ".join(declared.stderr.split())
+    assert "There is no file nowhere.parquet" in declared.stderr
+
+
+def test_every_record_may_stand_for_itself(mapl: Mapl, clinic: Any) -> None:
+    ran = mapl(*clinic.arguments("--unit", "none", "--json"))
+    assert ran.code == 0, ran.stderr
+    assert "one record" in json.loads(ran.stdout)["unit"]
+    again = mapl(*clinic.arguments("--unit", "none", "--continue", "run", "--epsilon", 30, "--out", "second"))
+    assert again.code == 0, again.stderr
+
+
+def test_a_schema_and_the_command_line_agree_about_the_unit(mapl: Mapl, clinic: Any) -> None:
+    assert mapl("schema", clinic.public, "--label", LABEL, "--unit", UNIT, "--out", "with.json").code == 0
+    ran = mapl(*clinic.arguments("--schema", "with.json", "--unit", "none"))
+    assert ran.code == 2
+    assert f"the schema declares the unit {UNIT!r}" in " ".join(ran.stderr.split())
+    assert mapl("schema", clinic.public, "--label", LABEL, "--unit", "none", "--out", "without.json").code == 0
+    assert json.loads(Path("without.json").read_text())["unit"] is None
 
 
 def test_where_features_are_public_they_are_looked_at(mapl: Mapl, clinic: Any) -> None:
     visits = pa.parquet.read_table(clinic.private).drop_columns([UNIT])
     numbered = visits.append_column("place", pa.array(range(visits.num_rows)))
     pa.parquet.write_table(numbered, "numbered.parquet")
-    ran = mapl(
+    command = (
         *("learn", "numbered.parquet", "--label-private", "--label", LABEL, "--classes", "no,yes", "--epsilon", 20),
         *("--delta", 1e-5, "--teachers", 30, "--student", "ridge", "--jobs", 1, "--out", "run"),
     )
+    words = "Column 'place' (nearly all of its public values differ) may hold ids"
+    asked = mapl(*command)
+    assert asked.code == 2
+    assert words in " ".join(asked.stderr.split())
+    ran = mapl(*command, "--unit", "none")
     assert ran.code == 0, ran.stderr
-    assert "Column 'place' (nearly all of its public values differ) may hold ids" in ran.stderr
+    assert words in " ".join(ran.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -155,7 +200,7 @@ def test_teachers_have_a_time_limit_unless_it_is_waived(
         limits.append(named["time_limit"])
         return poll(*given, **named)
 
-    monkeypatch.setattr("mapl.pipeline.label.poll", poll_and_note)
+    monkeypatch.setattr("mapl.pipeline.votes.labelling.poll", poll_and_note)
     assert mapl(*clinic.arguments(*more)).code == 0
     assert limits == [limit]
 

@@ -128,8 +128,8 @@ def test_a_column_called_record_is_not_the_record(mapl: Mapl, clinic: Any) -> No
     assert mapl(*command).code == 0
     Path("run/private/finished").unlink()
     place = command.index("--unit")
-    # The later --unit counts; without any, the ids become a column to learn from.
-    ran = mapl(*[one for i, one in enumerate(command[:-2]) if i not in (place, place + 1)])
+    # The later --unit counts; with none, the ids become a column to learn from.
+    ran = mapl(*[one for i, one in enumerate(command[:-2]) if i not in (place, place + 1)], "--unit", "none")
     assert ran.code == 2
     assert "other settings" in ran.stderr
 

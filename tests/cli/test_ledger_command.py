@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mapl.release.chain import ANSWERS, START, Answers, Entry, check_export
-from mapl.release.limits import Limit, Limits
-from mapl.release.open_ledger import open_ledger
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.chain import ANSWERS, START, Answers, Entry, check_export
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.opening import open_ledger
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.types import Secret
 
 SECRET = 555_666_777

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from mapl.data.synthetic import Halfspaces, LabelNoise
+from mapl.reproduce.worlds import HalfspaceWorld, LabelNoise
 from mapl.types import ADJACENCY, UNIT
 
 Mapl = Callable[..., Any]
@@ -21,7 +21,7 @@ Mapl = Callable[..., Any]
 
 @pytest.fixture
 def public(tmp_path: Path) -> Path:
-    X, y = Halfspaces(noise=LabelNoise(0.5)).sample(900, np.random.default_rng(1))
+    X, y = HalfspaceWorld(noise=LabelNoise(0.5)).sample(900, np.random.default_rng(1))
     rows = pa.table({"a<b>": X[:, 0], "b": X[:, 1], "sick": np.where(y == 1, "<i>yes", "no")})
     pa.csv.write_csv(rows, tmp_path / "public.csv")
     return tmp_path / "public.csv"

@@ -40,10 +40,15 @@ def test_predictions_go_to_standard_output(mapl: Mapl, clinic: Any, student: Pat
     assert ran.stderr.strip() == "150 rows"
 
 
-def test_a_student_without_probabilities_says_so(mapl: Mapl, clinic: Any, student: Path) -> None:
+def test_a_student_of_scores_alone_has_probabilities_too(mapl: Mapl, clinic: Any, student: Path) -> None:
     ran = mapl("predict", student, clinic.test, "--probabilities")
-    assert ran.code == 2
-    assert "without probabilities" in ran.stderr
+    assert ran.code == 0
+    header, *lines = ran.stdout.splitlines()
+    assert header == "row,prediction,probability of no,probability of yes"
+    for line in lines:
+        _, predicted, no, yes = line.split(",")
+        assert float(no) + float(yes) == pytest.approx(1)
+        assert predicted == ("yes" if float(yes) > float(no) else "no")
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])

@@ -62,7 +62,9 @@ def test_with_test_rows_and_elsewhere(mapl: Mapl, clinic: Any, run: Path) -> Non
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        ("nothing", "holds no finished run"),
+        ("nothing", "There is no folder elsewhere"),
+        ("empty", "holds no finished run"),
+        ("public half", "is the public half of a run"),
         ("file", "is a file"),
         ("unfinished", "labels.parquet is missing"),
         ("damaged", "is damaged"),
@@ -76,6 +78,11 @@ def test_bad_runs(mapl: Mapl, run: Path, broken: str, message: str) -> None:
     match broken:
         case "nothing":
             where = Path("elsewhere")
+        case "empty":
+            where = Path("empty")
+            where.mkdir()
+        case "public half":
+            where = public
         case "file":
             where = Path("file")
             where.touch()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mapl.data.synthetic import LABEL, UNIT
-from mapl.pipeline.online import OnlineRun
+from mapl.pipeline.online.run import OnlineRun
 
 Mapl = Callable[..., Any]
 
@@ -48,6 +48,19 @@ def test_json_says_the_same(mapl: Mapl, clinic: Any) -> None:
     assert (told["form"], told["learner"], told["classes"]) == ("linear", "ridge", ["no", "yes"])
     assert told["plan_digest"] == OnlineRun.read(Path("run")).plan.digest
     assert told["mechanism"] in ("link", "ladder-then-link", "noisy-max", "ladder-then-max")
+
+
+def test_whose_rows_are_is_asked_before_anybody_is_taught(mapl: Mapl, clinic: Any) -> None:
+    given = command(clinic)
+    place = given.index("--unit")
+    asked = mapl(*given[:place], *given[place + 2 :])
+    assert asked.code == 2
+    assert f"Column {UNIT!r} (by its name) may hold ids" in " ".join(asked.stderr.split())
+    assert not Path("run").exists()
+    ran = mapl(*command(clinic, "--unit", "none", "--json"))
+    assert ran.code == 0, ran.stderr
+    assert json.loads(ran.stdout)["unit"] == "record"
+    assert f"warning: Column {UNIT!r}" in " ".join(ran.stderr.split())
 
 
 def test_a_seed_taints_the_run(mapl: Mapl, clinic: Any) -> None:

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapl.data.bags import NO_BAG, Bagged, Bags, Partitions, Subsamples
-from mapl.data.identities import Identities
-from mapl.data.shards import ShardKey
+from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.units.bags import NO_BAG, Bagged, Bags, Partitions, Subsamples
+from mapl.data.units.identities import Identities
+from mapl.data.units.shards import ShardKey
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 
 KEY = ShardKey(bytes(32))
@@ -84,7 +85,7 @@ class Straying:
 
 def test_a_rule_that_splits_a_unit_is_refused() -> None:
     with pytest.raises(GuaranteeBroken, match="more bags than was declared"):
-        Bagged((np.zeros((2, 1)),), Identities.gathered([[b"ann", b"ann"]]), Straying())
+        Bagged((PrivateRows(np.zeros((2, 1))),), Identities.gathered([[b"ann", b"ann"]]), Straying())
 
 
 @pytest.mark.parametrize(("n_bags", "occurrences"), [(10, 3), (0, 1), (5, 0)])

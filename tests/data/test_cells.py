@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mapl.data import Column, Schema, cell_space, conformed, draft, n_rows, take
-from mapl.data import cells as cells_module
-from mapl.data.cell_space import MOST_COORDINATES, REACH, CellSpace
-from mapl.data.cells import KINDS, Cells, Kind, Nearest
+from mapl.data import Column, Schema, conform, draft_schema, n_rows, take
+from mapl.data.cells import partition as cells_module
+from mapl.data.cells import space as cell_space
+from mapl.data.cells.partition import KINDS, Cells, Kind, Nearest
+from mapl.data.cells.space import MOST_COORDINATES, REACH, CellSpace
 from mapl.errors import GuaranteeBroken, InvalidParameter
 
 WORDS = ("the", "patient", "felt", "well", "tired", "dizzy", "again", "after", "walking", "home", "slowly", "at")
@@ -69,13 +70,13 @@ def world(name: str) -> Rows:
         kinds = rng.normal(size=(9, 360)) * (rng.random((9, 360)) < 0.2)
         tables: list[Any] = [kinds[rng.integers(9, size=n)] * rng.normal(1, 0.3, (n, 360)) for n in (80, 300)]
         if name == "wide":
-            return Rows(draft(tables[0]), *tables)
+            return Rows(draft_schema(tables[0]), *tables)
         schema = Schema(tuple(Column(f"x{j}", "number") for j in range(360)))
         return Rows(schema, *(sp.csr_matrix(table) for table in tables))
     made, n = {"mixed": (mixed, 300), "text": (written, 300), "images": (pictures, 60)}[name]
     public, private = made(80, 0), made(n, 1)
-    schema = draft(public)
-    return Rows(schema, conformed(public, schema, "public rows"), conformed(private, schema, "private rows"))
+    schema = draft_schema(public)
+    return Rows(schema, conform(public, schema, "public rows"), conform(private, schema, "private rows"))
 
 
 @cache
@@ -204,7 +205,7 @@ def test_leaves_have_no_far_cell_and_follow_their_targets() -> None:
     rng = np.random.default_rng(3)
     public = rng.normal(size=(400, 2))
     public[:, 1] += np.sign(public[:, 1])
-    space = CellSpace.fit(public, draft(public))
+    space = CellSpace.fit(public, draft_schema(public))
     score = (public[:, 1] > 0).astype(float)  # what a first student thinks of the public rows
     cells = Cells.of_public(public, space, 2, kind="leaves", targets=np.column_stack([score, 1 - score]))
     assert (cells.n_cells, cells.partition.far) == (2, None)
@@ -217,7 +218,7 @@ def test_leaves_have_no_far_cell_and_follow_their_targets() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_cells_than_public_rows_are_refused(kind: Kind) -> None:
     public = np.arange(10.0).reshape(5, 2)
-    space = CellSpace.fit(public, draft(public))
+    space = CellSpace.fit(public, draft_schema(public))
     with pytest.raises(InvalidParameter, match="6 cells and 5 public rows; every cell needs a public row"):
         Cells.of_public(public, space, 6, kind=kind)
     assert Cells.of_public(public, space, 5, kind=kind).public.max() == 4
@@ -225,7 +226,7 @@ def test_more_cells_than_public_rows_are_refused(kind: Kind) -> None:
 
 def test_senseless_partitions_are_refused() -> None:
     public = np.arange(10.0).reshape(5, 2)
-    space = CellSpace.fit(public, draft(public))
+    space = CellSpace.fit(public, draft_schema(public))
     with pytest.raises(InvalidParameter, match="cells"):
         Cells.of_public(public, space, 0)
     with pytest.raises(InvalidParameter, match="choose one of points, centroids, leaves"):
@@ -238,8 +239,8 @@ def test_constant_columns_and_rows_that_are_alike(kind: Kind) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one_differs = pa.table({"same": [1.0] * 9, "also": ["x"] * 9, "x": [0.0, 1.0, 2.0] * 3})
-        schema = draft(one_differs)
-        rows = conformed(one_differs, schema, "public rows")
+        schema = draft_schema(one_differs)
+        rows = conform(one_differs, schema, "public rows")
         cells = Cells.of_public(rows, CellSpace.fit(rows, schema), 5, kind=kind)
         assert (cells.public.reshape(3, 3) == cells.public[:3]).all()
         assert len(np.unique(cells.public)) == 3
@@ -247,8 +248,8 @@ def test_constant_columns_and_rows_that_are_alike(kind: Kind) -> None:
             pa.table({"same": [1.0] * 9}),
             pa.table({"note": ["a note of quite a few words for once"] * 9}),
         ):
-            schema = draft(alike)
-            rows = conformed(alike, schema, "public rows")
+            schema = draft_schema(alike)
+            rows = conform(alike, schema, "public rows")
             assert Cells.of_public(rows, CellSpace.fit(rows, schema), 5, kind=kind).public.tolist() == [0] * 9
         silence = sp.csr_matrix((6, 3))
         space = CellSpace.fit(silence, Schema(tuple(Column(f"x{j}", "number") for j in range(3))))
@@ -270,8 +271,8 @@ def test_many_columns_beside_an_image_are_projected() -> None:
     rng = np.random.default_rng(5)
     for j in range(MOST_COORDINATES):
         public = public.append_column(f"extra {j}", pa.array(rng.normal(size=150)))
-    schema = draft(public)
-    rows = conformed(public, schema, "public rows")
+    schema = draft_schema(public)
+    rows = conform(public, schema, "public rows")
     points = CellSpace.fit(rows, schema).points(rows)
     assert points.shape[1] <= MOST_COORDINATES
     assert len(np.unique(points, axis=0)) == 150
@@ -280,7 +281,7 @@ def test_many_columns_beside_an_image_are_projected() -> None:
 def test_images_beside_text_are_refused() -> None:
     public = pictures(10, 0).append_column("note", written(10, 0)["note"])
     with pytest.raises(InvalidParameter, match="both an image and text"):
-        CellSpace.fit(public, draft(public))
+        CellSpace.fit(public, draft_schema(public))
 
 
 @settings(max_examples=50, deadline=None)
@@ -329,13 +330,6 @@ def test_a_partition_that_loses_a_row_is_refused() -> None:
         cells.counts(world("wide").private, np.zeros(300, np.int32), 2)
 
 
-def test_progress_is_told_as_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell_space, "ENTRIES_AT_ONCE", 360 * 70)
-    rows, shares = world("wide"), list[float]()
-    cells_of("wide").counts(rows.private, np.zeros(300, np.int32), 2, on_progress=shares.append)
-    assert shares == [70 / 300, 140 / 300, 210 / 300, 280 / 300, 1.0]
-
-
 def test_rows_far_out_of_the_public_range_are_in_the_far_cell() -> None:
     """The grid ends a few spreads away, so the distance on it cannot tell how far they are."""
     draw = np.random.default_rng(5)
@@ -344,6 +338,6 @@ def test_rows_far_out_of_the_public_range_are_in_the_far_cell() -> None:
     )
     shifted = public.set_column(0, "glucose", pa.array(np.asarray(public["glucose"]) + 300))
     for rows, expected in ((public, 0.0), (shifted, 1.0)):
-        cells = Cells.of_public(rows, CellSpace.fit(rows, draft(rows)), 100)
+        cells = Cells.of_public(rows, CellSpace.fit(rows, draft_schema(rows)), 100)
         assert np.mean(cells.of(private) == cells.partition.far) == pytest.approx(expected, abs=0.01)
         assert not (cells.of(rows) == cells.partition.far).any()

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mapl.data.entries import legible, numbers, pixels, places, texts, written
+from mapl.data.reading.entries import legible, numbers, pixels, places, spell, texts
 from mapl.errors import InvalidData
 
 NAN = float("nan")
@@ -72,14 +72,13 @@ def test_places_among_categories() -> None:
 def test_pixels_of_missing_and_sliced_images() -> None:
     images = pa.array([[9, 9], [1, 2], None], pa.list_(pa.uint8(), 2)).slice(1)
     assert np.array_equal(pixels(images, 2), [[1, 2], [NAN, NAN]], equal_nan=True)
-    with pytest.raises(pa.ArrowInvalid):
-        pixels(pa.array([1, 2]), 2)
+    assert np.isnan(pixels(pa.array([1, 2]), 2)).all()
 
 
 def test_errors_name_the_column_and_no_cell() -> None:
     told = pytest.raises(InvalidData, match=r"Column 'age' of the private rows .* kind 'number'")
     with told as refusal, legible("age", "number", "private rows"):
-        numbers(pa.array(["8675309 years"]))
+        pa.array(["8675309 years"]).cast(pa.float64())
     assert "8675309" not in str(refusal.value)
     assert refusal.value.__cause__ is None
     assert refusal.value.__suppress_context__
@@ -111,7 +110,7 @@ def test_what_others_do_to_a_column_changes_no_entry(how: str) -> None:
     without, with_another = WIDENED[how]
     spoken = texts(without).to_pylist()
     assert texts(with_another).to_pylist()[: len(spoken)] == spoken
-    assert written(with_another).to_pylist()[: len(spoken)] == spoken
+    assert spell(with_another).to_pylist()[: len(spoken)] == spoken
 
 
 def test_long_whole_numbers_are_rounded_alike_with_an_empty_entry_and_without() -> None:

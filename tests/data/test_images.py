@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from mapl.data.images import Lens, side_of, straightened
+from mapl.data.encoding.images import Lens, side_of, straighten
 from mapl.errors import InvalidData
 
 MNIST = Path(__file__).parents[2].parent / "shared" / "data" / "mnist.parquet"
@@ -56,8 +56,8 @@ def test_a_figure_is_moved_to_the_middle_and_set_upright() -> None:
     leaning = (np.exp(-(((x - 2 - 0.4 * y) / 1.5) ** 2)) * (np.abs(y) < 5)).astype(np.float32)
     moved = np.roll(leaning, 2, axis=0)
     assert np.abs(moved - upright).mean() > 0.05
-    assert np.abs(straightened(moved) - upright).mean() < 0.01
-    centre = ndimage.center_of_mass(straightened(moved))
+    assert np.abs(straighten(moved) - upright).mean() < 0.01
+    centre = ndimage.center_of_mass(straighten(moved))
     np.testing.assert_allclose(centre, (side - 1) / 2, atol=0.1)
 
 

@@ -12,17 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapl.data import Column, Schema
-from mapl.data.identities import AT_ONCE
-from mapl.data.one_per_unit import (
+from mapl.data.units.identities import AT_ONCE
+from mapl.data.units.one_per_unit import (
     latest_column,
     moments,
     one_per_unit,
-    refuse_differing,
     refuse_repeated,
     refuse_unordered,
 )
-from mapl.data.shards import ShardKey
-from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
+from mapl.data.units.shards import ShardKey
+from mapl.errors import GuaranteeBroken, InvalidParameter
 
 KEY = ShardKey(bytes(range(32)))
 
@@ -128,18 +127,6 @@ def test_moments_do_not_hang_on_other_peoples_empty_cells() -> None:
     days = moments(pa.array(["2024-01-31", None, "2023-01-31"]).cast(pa.timestamp("us")))
     assert days[0] - days[2] == 365
     assert np.isnan(days[1])
-
-
-@settings(max_examples=100, deadline=None)
-@given(records=RECORDS)
-def test_units_whose_records_differ_are_found(records: list[Record]) -> None:
-    ids, contents = [one[0] for one in records], [one[1] for one in records]
-    if len(set(zip(ids, contents, strict=True))) == len(set(ids)):
-        refuse_differing(ids, contents)
-        return
-    with pytest.raises(InvalidData, match=r"several records that differ.*Nothing was spent") as refused:
-        refuse_differing(ids, contents)
-    assert not any(one.decode() in str(refused.value) for one in (b"ann", b"bob", b"cem"))
 
 
 def test_a_unit_with_two_rows_is_never_counted() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapl.data.row_by_row import PLACES, row_by_row
+from mapl.data.tables.row_by_row import PLACES, row_by_row
 from mapl.errors import InvalidData
 from mapl.release import MostRight
 

@@ -19,11 +19,17 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
-from mapl.data import Column, Schema, conformed, draft, take
-from mapl.data import public_encoder as module
-from mapl.data.encoder import TEXT_WIDTH, Encoder
-from mapl.data.encoding import encoder_for, for_teachers, shared_encoder, spectral_coordinates, with_bins
-from mapl.data.public_encoder import NARROW, PublicEncoder
+from mapl.data import Column, Schema, conform, draft_schema, take
+from mapl.data.encoding import public_encoder as module
+from mapl.data.encoding.choice import (
+    encoder_for,
+    for_teachers,
+    make_shared_encoder,
+    spectral_coordinates,
+    with_bins,
+)
+from mapl.data.encoding.encoder import TEXT_WIDTH, Encoder
+from mapl.data.encoding.public_encoder import NARROW, PublicEncoder
 from mapl.errors import InvalidData
 
 MNIST = Path(__file__).parents[2].parent / "shared" / "data" / "mnist.parquet"
@@ -45,7 +51,7 @@ def digits() -> tuple[pa.Table, pa.Table, NDArray[np.int64], NDArray[np.int64]]:
 @cache
 def fitted() -> PublicEncoder:
     public = digits()[0]
-    return PublicEncoder.fit_public(public, draft(public))
+    return PublicEncoder.fit_public(public, draft_schema(public))
 
 
 def test_coordinates_come_first_then_components() -> None:
@@ -126,7 +132,7 @@ def test_a_public_row_has_its_own_place() -> None:
         lambda table: pa.concat_tables([table.slice(0, 3), table.slice(3)]),
         lambda table: table.set_column(0, "picture", table.column(0).cast(pa.list_(pa.float64()))),
         lambda table: table.column(0).combine_chunks().flatten().to_numpy().reshape(-1, 64),
-        lambda table: conformed(table, draft(table), "rows"),
+        lambda table: conform(table, draft_schema(table), "rows"),
     ],
     ids=["pandas", "polars", "chunked", "lists", "matrix", "conformed"],
 )
@@ -149,7 +155,7 @@ def test_other_columns_are_encoded_as_usual() -> None:
     age = np.linspace(20, 60, 120)
     town = ["Bonn", "Ulm"] * 60
     public = pictures(images, age=pa.array(age), town=pa.array(town))
-    schema = draft(public)
+    schema = draft_schema(public)
     encoder = encoder_for(schema, public)
     assert isinstance(encoder, PublicEncoder)
     encoded = encoder.transform(public)
@@ -168,7 +174,7 @@ def test_text_beside_a_picture_makes_the_result_sparse() -> None:
     images = load_digits().data[:60].astype(np.uint8)
     words = [f"word number {i} of a long story about nothing" for i in range(60)]
     public = pictures(images, note=pa.array(words))
-    encoder = encoder_for(draft(public), public)
+    encoder = encoder_for(draft_schema(public), public)
     encoded = encoder.transform(public)
     assert encoded.shape == (60, encoder.n_spectral + encoder.n_principal + TEXT_WIDTH)
     assert spectral_coordinates(encoder, public).shape == (60, encoder.n_spectral)
@@ -186,7 +192,7 @@ def test_there_is_nothing_to_fit_and_a_pipeline_may_clone_it() -> None:
 def test_a_model_file_holds_plain_values_and_arrays() -> None:
     encoder, others = fitted(), digits()[1].slice(0, 20)
     stored = skops.io.dumps(encoder)
-    name = "mapl.data.public_encoder.PublicEncoder"
+    name = "mapl.data.encoding.public_encoder.PublicEncoder"
     assert skops.io.get_untrusted_types(data=stored) == [name]
     loaded = skops.io.loads(stored, trusted=[name])
     assert np.array_equal(loaded.transform(others), encoder.transform(others))
@@ -196,7 +202,7 @@ def test_a_model_file_holds_plain_values_and_arrays() -> None:
 def test_few_public_rows(n: int) -> None:
     images = load_digits().data.astype(np.uint8)
     public = pictures(images[:n])
-    encoder = PublicEncoder.fit_public(public, draft(public))
+    encoder = PublicEncoder.fit_public(public, draft_schema(public))
     for one in (encoder, encoder.narrowed()):
         encoded = one.transform(pictures(images[100:120]))
         assert encoded.shape[0] == 20
@@ -208,17 +214,17 @@ def test_equal_rows_and_constant_pixels() -> None:
     images = load_digits().data[:30].astype(np.uint8)
     images[:, ::2] = 3
     public = pictures(np.concatenate([images, images, np.repeat(images[:1], 40, axis=0)]))
-    encoded = PublicEncoder.fit_public(public, draft(public)).transform(public)
+    encoded = PublicEncoder.fit_public(public, draft_schema(public)).transform(public)
     assert np.array_equal(encoded[:30], encoded[30:60])
     assert (encoded[60:] == encoded[0]).all()
     flat = pictures(np.full((50, 9), 7, np.uint8))
-    assert np.isfinite(PublicEncoder.fit_public(flat, draft(flat)).transform(flat)).all()
+    assert np.isfinite(PublicEncoder.fit_public(flat, draft_schema(flat)).transform(flat)).all()
 
 
 def test_of_very_many_public_rows_some_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     public, others, _, _ = digits()
     monkeypatch.setattr(module, "MOST_FITTED", 100)
-    encoder = PublicEncoder.fit_public(public, draft(public))
+    encoder = PublicEncoder.fit_public(public, draft_schema(public))
     assert len(encoder.maps["landmarks"]) <= 100
     assert encoder.transform(others).shape[0] == 300
 
@@ -226,22 +232,22 @@ def test_of_very_many_public_rows_some_are_taken(monkeypatch: pytest.MonkeyPatch
 def test_what_is_no_single_square_image_is_refused() -> None:
     wide = pictures(np.zeros((5, 12)))
     with pytest.raises(InvalidData, match=r"'picture' have 12 numbers each; expected square images"):
-        encoder_for(draft(wide), wide)
+        encoder_for(draft_schema(wide), wide)
     two = pictures(np.eye(4, 9))
     two = two.append_column("other", two.column(0))
     with pytest.raises(InvalidData, match="There are 2 columns of images; expected one"):
-        encoder_for(draft(two), two)
+        encoder_for(draft_schema(two), two)
     with pytest.raises(InvalidData, match="no column 'picture'"):
         fitted().transform(pd.DataFrame({"photo": [1]}))
 
 
 def test_tables_without_images_get_the_usual_encoder() -> None:
     table = pa.table({"age": [1.0, 2.0, 3.0]})
-    assert type(encoder_for(draft(table), table)) is Encoder
+    assert type(encoder_for(draft_schema(table), table)) is Encoder
     draws = np.random.default_rng(0)
     of = draws.integers(2, size=200)
     groups = pa.table({"x": 8 * of + draws.normal(size=200), "y": draws.normal(size=200)})
-    placed = spectral_coordinates(Encoder.of(draft(groups)), groups)
+    placed = spectral_coordinates(Encoder.of(draft_schema(groups)), groups)
     assert abs(np.corrcoef(placed[:, 0], of)[0, 1]) > 0.95
 
 
@@ -250,7 +256,7 @@ def test_teachers_of_some_tens_of_digits() -> None:
     with pyarrow.parquet.ParquetFile(MNIST) as stored:
         table = pa.Table.from_batches([next(stored.iter_batches(1400, columns=["pixels", "label"]))])
     public, private = table.slice(600), table.slice(0, 600)
-    encoder = for_teachers(encoder_for(draft(public, label="label"), public))
+    encoder = for_teachers(encoder_for(draft_schema(public, label="label"), public))
     rows, labels = encoder.transform(private), private.column("label").to_numpy()
     truth, votes = public.column("label").to_numpy(), np.zeros((800, 10), np.int64)
     questions = encoder.transform(public)
@@ -264,7 +270,7 @@ def test_teachers_of_some_tens_of_digits() -> None:
 
 def test_an_encoder_is_made_only_for_those_who_take_it() -> None:
     wide = pictures(np.zeros((5, 12)))
-    assert shared_encoder(draft(wide), wide, (RidgeClassifier(), print)) is None
+    assert make_shared_encoder(draft_schema(wide), wide, (RidgeClassifier(), print)) is None
     assert for_teachers(None) is None
     with pytest.raises(InvalidData, match="Learners of your own, for teachers and student, get the numbers"):
-        shared_encoder(draft(wide), wide, (RidgeClassifier(), None))
+        make_shared_encoder(draft_schema(wide), wide, (RidgeClassifier(), None))

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapl.data.column import Column
-from mapl.data.encoder import Encoder
-from mapl.data.quick_encoder import QuickEncoder
-from mapl.data.schema import Schema
+from mapl.data.encoding.encoder import Encoder
+from mapl.data.encoding.quick_encoder import QuickEncoder
+from mapl.data.tables.column import Column
+from mapl.data.tables.schema import Schema
 
 COLUMNS = (
     Column("age", "number", centre=40.0, spread=12.5, cuts=(20.0, 30.5, 60.0), missing=True),
     Column("sex", "category", ("f", "m")),
     Column("since", "date", centre=19000.0, spread=300.0, cuts=(18000.0,)),
     Column("income", "number", centre=-1e5, spread=1e-3),
-    Column("region", "category", ("n", "e", "s", "w"), missing=True),
+    Column("region", "category", ("n", "e", "s"), missing=True, rest=True),
     Column("weight", "number", cuts=(0.0,), missing=True),
 )
 
@@ -41,7 +41,7 @@ def test_rows_are_encoded_alike(rows: list[Any], bins: bool) -> None:
     moments = pa.array(since, pa.timestamp("us"))
 
     def named(places: Any, column: Column) -> Any:
-        return pa.array([None if place < 0 else column.categories[place] for place in places], pa.string())
+        return pa.array([None if place < 0 else column.values[place] for place in places], pa.string())
 
     table = pa.table(
         {
@@ -69,6 +69,6 @@ def test_text_and_images_are_left_to_the_encoder(kind: str) -> None:
 
 
 def test_an_encoder_that_learned_from_public_rows_is_left_alone() -> None:
-    from mapl.data.public_encoder import PublicEncoder
+    from mapl.data.encoding.public_encoder import PublicEncoder
 
     assert not QuickEncoder.fits(PublicEncoder([COLUMNS[1].to_dict()], {}, {}))

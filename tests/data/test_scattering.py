@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mapl.data.scattering import ANGLES, CHANNELS, STRIDE, n_coefficients, scatter
+from mapl.data.encoding.scattering import ANGLES, CHANNELS, STRIDE, n_coefficients, scatter
 
 DRAWS = np.random.default_rng(7)
 

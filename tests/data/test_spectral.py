@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mapl.data.projection import VALUE_LIMIT, VALUE_STEP, Projection
-from mapl.data.spectral import DENSE, Spectral
+from mapl.data.encoding.projection import VALUE_LIMIT, VALUE_STEP, Projection
+from mapl.data.encoding.spectral import DENSE, Spectral
 
 Floats = NDArray[np.float32]
 
@@ -48,7 +48,7 @@ def test_groups_lie_together_before_anybody_has_seen_a_label(n: int) -> None:
 def test_dense_and_sparse_decompositions_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     public, _ = groups(400)
     projection, whole = fitted(public)
-    monkeypatch.setattr("mapl.data.spectral.DENSE", 0)
+    monkeypatch.setattr("mapl.data.encoding.spectral.DENSE", 0)
     parts = Spectral.fit(projection(public), dim=10)
     np.testing.assert_allclose(parts.pace, whole.pace, rtol=1e-4)
     signs = np.sign((parts.walk * whole.walk).sum(axis=0))

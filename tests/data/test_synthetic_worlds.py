@@ -10,17 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapl.data import synthetic
-from mapl.data.synthetic import FewRules, Halfspaces, LabelNoise, Thresholds, World, voting_fails, voting_wins
-from mapl.data.synthetic.world import regret
 from mapl.errors import InvalidParameter
+from mapl.reproduce.worlds import (
+    FewRules,
+    HalfspaceWorld,
+    LabelNoise,
+    ThresholdWorld,
+    World,
+    regret,
+    voting_fails,
+    voting_wins,
+)
 
 N = 200_000
 TAUS = (0.0, 0.3, 0.5, 0.8, 1.0)
 WORLDS = [
-    *(Thresholds(cut=0.3, noise=LabelNoise(tau, 0.4)) for tau in TAUS),
-    *(Halfspaces(n_columns=4, noise=LabelNoise(tau, 0.4)) for tau in TAUS),
-    Thresholds(),
-    Halfspaces(),
+    *(ThresholdWorld(cut=0.3, noise=LabelNoise(tau, 0.4)) for tau in TAUS),
+    *(HalfspaceWorld(n_columns=4, noise=LabelNoise(tau, 0.4)) for tau in TAUS),
+    ThresholdWorld(),
+    HalfspaceWorld(),
 ]
 
 
@@ -39,7 +47,7 @@ def test_the_error_of_bayes_is_the_one_in_closed_form(world: World) -> None:
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=repr)
-def test_the_margins_spread_as_the_noise_condition_says(world: Thresholds | Halfspaces) -> None:
+def test_the_margins_spread_as_the_noise_condition_says(world: ThresholdWorld | HalfspaceWorld) -> None:
     X, _ = world.sample(N, np.random.default_rng(2))
     margins = np.abs(world.regression(X) - 0.5)
     for t in (0.001, 0.01, 0.1, 0.3):
@@ -48,8 +56,10 @@ def test_the_margins_spread_as_the_noise_condition_says(world: Thresholds | Half
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.5, 0.8])
-@pytest.mark.parametrize("make", [Thresholds, Halfspaces])
-def test_the_fitted_exponent_is_tau_over_one_minus_tau(make: type[Thresholds | Halfspaces], tau: float) -> None:
+@pytest.mark.parametrize("make", [ThresholdWorld, HalfspaceWorld])
+def test_the_fitted_exponent_is_tau_over_one_minus_tau(
+    make: type[ThresholdWorld | HalfspaceWorld], tau: float
+) -> None:
     world = make(noise=LabelNoise(tau))
     X, _ = world.sample(N, np.random.default_rng(3))
     margins = np.sort(np.abs(world.regression(X) - 0.5))
@@ -72,7 +82,7 @@ def test_at_tau_0_the_local_exponent_falls_to_0() -> None:
 @pytest.mark.parametrize("tau", TAUS)
 @pytest.mark.parametrize("cut", [0.0, 0.1, 0.3, 0.35, 0.8, 1.0])
 def test_the_risk_of_a_cut_is_exact(tau: float, cut: float) -> None:
-    world = Thresholds(cut=0.3, noise=LabelNoise(tau, 0.4))
+    world = ThresholdWorld(cut=0.3, noise=LabelNoise(tau, 0.4))
     X, y = world.sample(N, np.random.default_rng(4))
     predicted = (X[:, 0] >= cut).astype(np.int32)
     assert abs(np.mean(predicted != y) - world.error(cut)) < 5 * math.sqrt(0.25 / N)
@@ -86,7 +96,7 @@ def test_the_risk_of_a_cut_is_exact(tau: float, cut: float) -> None:
     [((1, 0, 0), 0.0), ((1, 1e-6, 0), 0.3), ((1, 0.5, -0.2), 0.4), ((-1, 2, 0), -1.0), ((0, 1, 0), 0.0)],
 )
 def test_the_risk_of_a_halfspace_is_exact(tau: float, weights: tuple[float, ...], offset: float) -> None:
-    world = Halfspaces(n_columns=3, noise=LabelNoise(tau, 0.4))
+    world = HalfspaceWorld(n_columns=3, noise=LabelNoise(tau, 0.4))
     X, _ = world.sample(N, np.random.default_rng(5))
     predicted = (X @ np.array(weights) + offset > 0).astype(np.int32)
     assert abs(regret(world, X, predicted) - world.excess_risk(weights, offset=offset)) < 5 * math.sqrt(0.16 / N)
@@ -96,7 +106,7 @@ def test_the_risk_of_a_halfspace_is_exact(tau: float, weights: tuple[float, ...]
 
 @given(angle=st.floats(0.001, math.pi - 0.001), flip=st.floats(0, 0.45))
 def test_halfspaces_with_bounded_noise_err_by_their_angle(angle: float, flip: float) -> None:
-    world = Halfspaces(n_columns=2, noise=LabelNoise.massart(flip))
+    world = HalfspaceWorld(n_columns=2, noise=LabelNoise.massart(flip))
     weights = (math.cos(angle), math.sin(angle))
     assert world.disagreement(weights) == pytest.approx(angle / math.pi, abs=1e-9)
     assert world.excess_risk(weights) == pytest.approx((1 - 2 * flip) * angle / math.pi, abs=1e-9)
@@ -104,7 +114,7 @@ def test_halfspaces_with_bounded_noise_err_by_their_angle(angle: float, flip: fl
 
 @given(tau=st.floats(0.05, 1), most=st.floats(0.05, 0.5), cut=st.floats(0, 1))
 def test_disagreement_is_bounded_by_eta_and_tau(tau: float, most: float, cut: float) -> None:
-    world = Thresholds(cut=0.5, noise=LabelNoise(tau, most))
+    world = ThresholdWorld(cut=0.5, noise=LabelNoise(tau, most))
     assert world.disagreement(cut) <= world.noise.eta * world.excess_risk(cut) ** tau * (1 + 1e-9)
 
 
@@ -117,7 +127,7 @@ def test_eta_is_the_smallest_one() -> None:
 @pytest.mark.parametrize(("tau", "slope"), [(0.0, 0.5), (0.5, 2 / 3), (1.0, 1.0)])
 def test_the_best_cut_of_a_sample_learns_at_the_rate_of_tau(tau: float, slope: float) -> None:
     """The excess risk falls like n^(-1 / (2 - tau)), up to logarithms at tau = 0."""
-    world = Thresholds(noise=LabelNoise(tau, 0.3))
+    world = ThresholdWorld(noise=LabelNoise(tau, 0.3))
     rng = np.random.default_rng(6)
     sizes = (200, 20_000)
     risks = [
@@ -130,7 +140,7 @@ def test_the_best_cut_of_a_sample_learns_at_the_rate_of_tau(tau: float, slope: f
 
 def test_erm_finds_the_fewest_errors() -> None:
     rng = np.random.default_rng(7)
-    world = Thresholds(noise=LabelNoise.massart(0.3))
+    world = ThresholdWorld(noise=LabelNoise.massart(0.3))
     for _ in range(50):
         X, y = world.sample(12, rng)
         found = np.count_nonzero((X[:, 0] >= world.erm(X, y)) != y)
@@ -179,10 +189,10 @@ def test_what_makes_no_world_is_refused() -> None:
         lambda: LabelNoise(tau=1.1),
         lambda: LabelNoise(most=0.0),
         lambda: LabelNoise.massart(0.5),
-        lambda: Thresholds(cut=1.0),
-        lambda: Halfspaces(n_columns=0),
-        lambda: Halfspaces(n_columns=2).error((0.0, 0.0)),
-        lambda: Halfspaces(n_columns=2).error((1.0,)),
+        lambda: ThresholdWorld(cut=1.0),
+        lambda: HalfspaceWorld(n_columns=0),
+        lambda: HalfspaceWorld(n_columns=2).error((0.0, 0.0)),
+        lambda: HalfspaceWorld(n_columns=2).error((1.0,)),
         lambda: voting_wins(4, n_wrong=2),
     ):
         with pytest.raises(InvalidParameter):

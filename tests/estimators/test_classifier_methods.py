@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 
 from mapl import PrivateClassifier, SqliteLedger
 from mapl.data.synthetic import LABEL, UNIT
-from mapl.errors import InvalidParameter, PlanMismatch
-from mapl.pipeline import cells as the_cells
+from mapl.errors import InvalidParameter, PlanMismatch, PrivacyWarning
+from mapl.pipeline.counts import counting as the_cells
 from mapl.students import load, save
 
 CLASSES = ("no", "yes")
@@ -47,8 +47,8 @@ def test_cells_make_a_classifier(partition: str, rounds: int) -> None:
 @pytest.mark.parametrize(
     ("settings", "way"),
     [
-        ({"epsilon": 4.0}, "cells"),
-        ({"epsilon": 0.3}, "teachers"),  # buys fewer than 50 cells
+        ({"epsilon": 4.0}, "moments"),
+        ({"epsilon": 4.0, "delta": 0.0}, "cells"),
         ({"learner": "ridge"}, "teachers"),
         ({"learner": LogisticRegression()}, "teachers"),
         ({"n_teachers": 20}, "teachers"),
@@ -79,7 +79,7 @@ def test_it_is_the_way_of_the_command_line(mapl: Callable[..., Any], clinic: Any
     assert theirs.pop("unit") == UNIT
     assert ours.pop("unit") == "group"
     assert ours == theirs
-    assert clf.statement_.cells is not None
+    assert clf.statement_.mechanism == "moment-sums"
 
 
 def test_of_a_group_one_row_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,8 @@ def test_of_a_group_one_row_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(the_cells, "release_counts", noting)
     clf = PrivateClassifier(**CHEAP, method="cells", n_cells=20)
     clf.fit(people.X, people.y, public=people.public, groups=np.arange(600) % 150)
-    clf.fit(people.X, people.y, public=people.public)
+    with pytest.warns(PrivacyWarning, match="unit group"):
+        clf.fit(people.X, people.y, public=people.public)
     assert seen == [150, 600]
     assert "one record" in clf.statement_.unit
 
@@ -118,7 +119,7 @@ def test_other_neighbours_need_more_noise(adjacency: str) -> None:
         ({"method": "select:teachers/nobody,cells"}, "is 'teachers/nobody'; allowed are"),
         (
             {"method": "cells", "learner": "ridge"},
-            "a learner was asked for; leave it away, or take method teachers",
+            "a learner was asked for; leave it away, or take method=.teachers",
         ),
         ({"method": "cells", "strategy": "plain"}, "a strategy of the student was asked for"),
         ({"method": "teachers", "n_cells": 20}, "a number of cells was asked for"),
@@ -181,10 +182,11 @@ def test_learners_of_a_short_list_are_tried_and_one_is_chosen_privately(adjacenc
     assert said.delta <= 1e-3
     assert said.private
     assert {stage.name.split(":")[0] for stage in said.stages} == {
-        "teachers/ridge",
-        "teachers/nb",
-        "cells",
+        "pilot teachers/ridge",
+        "pilot teachers/nb",
+        "pilot cells",
         "selection",
+        said.selected,
     }
     assert clf.score(people.public, people.truth) > 0.8
     assert clf.plan_.digest == said.plan_digest

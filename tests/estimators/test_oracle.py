@@ -27,7 +27,10 @@ from mapl.errors import (
     LedgerError,
     PlanMismatch,
 )
-from mapl.release.memory_ledger import MemoryLedger
+from mapl.release.ledger.memory import MemoryLedger
+
+SEVERAL_FITS = pytest.mark.filterwarnings("ignore:This is fit")
+"""What several fits add up to is told elsewhere (`test_earlier_fits`)."""
 
 SEED = 7
 
@@ -233,10 +236,11 @@ def test_a_question_that_models_fail_on_is_refused_before_anything_is_spent() ->
     assert oracle.answer(with_a_gap[:2]).tolist() == people.truth[:2].tolist()
 
 
+@SEVERAL_FITS
 def test_questions_come_in_the_form_of_the_fit() -> None:
     people = crowd()
     frame, public = (pd.DataFrame(rows, columns=["a", "b"]) for rows in (people.X, people.public))
-    oracle = clone(agreeing()).fit(frame, people.y, public=public)
+    oracle = PrivateOracle(**agreeing().get_params()).fit(frame, people.y.copy(), public=public)
     assert oracle.feature_names_in_.tolist() == ["a", "b"]
     assert oracle.answer(public[:3]).tolist() == people.truth[:3].tolist()
     with pytest.raises(ValueError, match="feature names should match"):

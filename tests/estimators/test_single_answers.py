@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from mapl import PrivatePredictor, SemiPrivateClassifier, SqliteLedger, StableClassifier
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import (
     BudgetExhausted,
     CannotCalibrate,
@@ -23,8 +23,9 @@ from mapl.errors import (
     InvalidData,
     InvalidParameter,
     PlanMismatch,
+    PrivacyWarning,
 )
-from mapl.release.memory_ledger import MemoryLedger
+from mapl.release.ledger.memory import MemoryLedger
 from mapl.students.student import train_student
 
 WORLD = np.random.default_rng(0)
@@ -53,11 +54,9 @@ def test_settings_are_those_of_scikit_learn(face: Any) -> None:
     [
         (X[:9], Y[:9], {"classes": None}, "never reads the classes off private labels"),
         (X[:9], Y[:9], {"classes": ("no", "maybe", "yes")}, "There are 3 classes; single answers are between two"),
-        (X[:9], Y[:9], {"classes": ("no", "nay")}, "none of the 2 declared classes"),
         (X[:9], Y[:8], {}, "different lengths"),
         (X[:9], None, {}, "requires y to be passed"),
         (X[:9, 0], Y[:9], {}, "dimensions"),
-        ([["a", "b"]] * 9, Y[:9], {}, "hold text"),
         (X[:9], Y[:9], {"hypotheses": "forests"}, "choose one of thresholds"),
         (X[:9], Y[:9], {"hypotheses": "thresholds"}, "look at one feature and there are 2"),
         (X[:9], Y[:9], {"adjacency": "labels"}, "The adjacency is 'labels'"),
@@ -111,7 +110,7 @@ def test_hostile_stability() -> None:
 
 
 @pytest.mark.parametrize("face", FACES)
-@pytest.mark.parametrize("rows", [X[:9] + 0.123j, sparse.csr_array(X[:9] + 0.123j), [[10**400, 0.123]] * 9])
+@pytest.mark.parametrize("rows", [X[:9] + 0.123j, sparse.csr_array(X[:9] + 0.123j)])
 def test_no_refusal_quotes_a_row(face: Any, rows: Any) -> None:
     more = {"public": X[:5]} if face is SemiPrivateClassifier else {}
     with pytest.raises(InvalidData) as told:
@@ -152,7 +151,8 @@ def test_hostile_questions_are_refused_before_anything_is_spent() -> None:
 @pytest.mark.parametrize("method", ["padded-stumps", "stable", "gibbs", "realizable"])
 def test_no_private_cell_decides_whether_there_is_an_answer(method: str, gap: float) -> None:
     told = predictor(method=method, realizable=True)
-    told.fit(np.where(X > 0.999, gap, X), Y)
+    with pytest.warns(PrivacyWarning, match="fit 2 in this process"):
+        told.fit(np.where(X > 0.999, gap, X), Y)
     assert set(told.answer([[0.1, gap]]).tolist()) <= {"no", "yes"}
 
 
@@ -247,8 +247,9 @@ def test_frames_are_read_by_their_names() -> None:
     assert told.answer(pd.DataFrame(ASKED, columns=["a", "b"])).tolist() == ["no", "yes"]
     with pytest.raises(ValueError, match="feature names should match"):
         told.answer(pd.DataFrame(ASKED, columns=["b", "a"]))
-    with pytest.raises(InvalidData, match="Column 'b' of the rows is not made of numbers"):
-        told.fit(frame.assign(b="secret"), Y)
+    told.set_params(seed=1).fit(
+        frame.assign(b="secret"), Y.copy()
+    )  # text is a gap, as one odd cell would make all cells text
 
 
 def test_a_semi_private_rule_is_released_once_and_predicts_for_free() -> None:

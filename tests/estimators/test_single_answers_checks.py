@@ -62,7 +62,11 @@ EXPECTED: dict[type, dict[str, str]] = {
     PrivatePredictor: {**dict.fromkeys(PREDICTING, REFUSED), "check_estimators_pickle": NEVER_COPIED},
     StableClassifier: {**dict.fromkeys(PREDICTING, REFUSED), "check_estimators_pickle": NEVER_COPIED},
     LabelPrivate: {"check_classifier_not_supporting_multiclass": OTHER_WORDS},
-    Told: {"check_estimators_pickle": NEVER_COPIED, "check_classifier_not_supporting_multiclass": OTHER_WORDS},
+    Told: {
+        "check_estimators_pickle": NEVER_COPIED,
+        "check_classifier_not_supporting_multiclass": OTHER_WORDS,
+        "check_dtype_object": "a private cell that is no number is missing, and never refused",
+    },
 }
 
 

@@ -20,13 +20,13 @@ from typing import Any
 
 import uvicorn
 
-from mapl.pipeline.online import OnlineRun
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.online import Decide, Inquiry, OnlineLedger, Refused, Reply
-from mapl.release.open_ledger import open_ledger
+from mapl.pipeline.online.run import OnlineRun
+from mapl.release.ledger.inquiries import Decide, Inquiry, OnlineLedger, Refused, Reply
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.ledger.opening import open_ledger
 from mapl.service.app import create_app
 from mapl.service.service import Service
-from mapl.teachers.lifeline import die_with_parent
+from mapl.teachers.workers.lifeline import die_with_parent
 from mapl.types import Outcome, State
 
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
-from mapl.pipeline.online import OnlineRun
-from mapl.release.online import NOT_ASKED
-from mapl.release.open_ledger import open_ledger
-from mapl.service.answer_form import ANSWERED
-from mapl.service.keys import KeyMaker
+from mapl.pipeline.online.run import OnlineRun
+from mapl.release.ledger.inquiries import NOT_ASKED
+from mapl.release.ledger.opening import open_ledger
+from mapl.service.access.keys import KeyMaker
+from mapl.service.answering.form import ANSWERED
 
 SERVER = Path(__file__).with_name("forked_server.py")
 CLIENTS = 4
@@ -32,7 +32,7 @@ EARLY = 0.2
 LONGEST = 0.08
 """Seconds within which a server is killed then."""
 
-PATIENCE = 20.0
+PATIENCE = 300.0
 """Seconds that a busy machine may take to start one."""
 
 

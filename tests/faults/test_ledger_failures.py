@@ -20,11 +20,11 @@ import numpy as np
 import pytest
 
 from mapl.errors import LedgerError
-from mapl.release.chain import START, Entry
-from mapl.release.limits import Limit, Limits
-from mapl.release.online import Inquiry, KeyRecord, OnlineLedger, Reply
-from mapl.release.open_ledger import open_ledger
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.chain import START, Entry
+from mapl.release.ledger.inquiries import Inquiry, KeyRecord, OnlineLedger, Reply
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.opening import open_ledger
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.types import Outcome, Secret, State
 
 MANY = 100_000
@@ -87,7 +87,7 @@ def check_whole(ledger: OnlineLedger, published: int, *, more: int = 0) -> None:
 @pytest.mark.parametrize("scene", ["full", "xSync", "xWrite"])
 def test_a_disk_that_is_full_or_fails_is_refused(tmp_path: Path, scene: str) -> None:
     ran = subprocess.run(
-        [sys.executable, __file__, scene, tmp_path / "l"], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, __file__, scene, tmp_path / "l"], capture_output=True, text=True, check=False, timeout=900
     )
     assert ran.returncode == 0, ran.stderr
     published, refusal = json.loads(ran.stdout)

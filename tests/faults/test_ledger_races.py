@@ -20,10 +20,10 @@ import numpy as np
 import psycopg
 import pytest
 
-from mapl.release.chain import START, Entry
-from mapl.release.limits import Limit, Limits
-from mapl.release.online import NOT_ASKED, Inquiry, OnlineLedger, Reply
-from mapl.release.open_ledger import open_ledger
+from mapl.release.ledger.chain import START, Entry
+from mapl.release.ledger.inquiries import NOT_ASKED, Inquiry, OnlineLedger, Reply
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.opening import open_ledger
 from mapl.types import Outcome, State
 
 RACERS, ROUNDS, UNITS = 8, 200, 5
@@ -33,7 +33,7 @@ STAGES = [f"round {i}" for i in range(ROUNDS)]
 def race(kind: str, address: str) -> list[list[int]]:
     """Return, for every racer, whether it was granted a unit in each round."""
     ran = subprocess.run(
-        [sys.executable, __file__, kind, address], capture_output=True, text=True, check=False, timeout=200
+        [sys.executable, __file__, kind, address], capture_output=True, text=True, check=False, timeout=900
     )
     assert ran.returncode == 0, ran.stderr
     granted: list[list[int]] = json.loads(ran.stdout)
@@ -146,7 +146,7 @@ def play(kind: str, address: str) -> None:
     racers = [fork.Process(target=run, args=(racer,)) for racer in range(RACERS)]
     for one in racers:
         one.start()
-    results = dict(said.get(timeout=150) for _ in racers)
+    results = dict(said.get(timeout=900) for _ in racers)
     for one in racers:
         one.join()
     print(json.dumps([results[racer] for racer in range(RACERS)]))

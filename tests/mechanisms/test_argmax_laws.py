@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from mapl.accounting import ORDERS
 from mapl.accounting.hockey_stick import ProfileGrid
-from mapl.mechanisms.argmax_laws import (
+from mapl.mechanisms.tables.argmax_laws import (
     ROUNDING,
     TIE_ORDERS,
-    Box,
     Certain,
     GaussianLaw,
+    LeadBox,
     Outside,
     one_bit_pairs,
     three_class_pairs,
     two_class_pairs,
 )
-from mapl.mechanisms.argmax_price import argmax_loss, one_bit_loss
-from mapl.mechanisms.noise_law import law_of_argmax
+from mapl.mechanisms.tables.argmax_price import argmax_loss, one_bit_loss
+from mapl.mechanisms.tables.noise_law import law_of_argmax
 from mapl.noise import discrete_gaussian
 
 Floats = NDArray[np.float64]
@@ -49,7 +49,7 @@ def by_enumeration(sigma: float, x: int, y: int, order: tuple[str, ...], width: 
     return np.array([joint[keys[label] == best].sum() for label in "abR"])
 
 
-def offsets(box: Box) -> NDArray[np.int64]:
+def offsets(box: LeadBox) -> NDArray[np.int64]:
     """The (x, y) of each row of `three_class_pairs`, for one tie order: all differences, in rising x."""
     return np.array(
         [
@@ -60,7 +60,7 @@ def offsets(box: Box) -> NDArray[np.int64]:
     )
 
 
-def all_pairs(sigma: float, box: Box) -> tuple[Floats, Floats]:
+def all_pairs(sigma: float, box: LeadBox) -> tuple[Floats, Floats]:
     blocks = list(three_class_pairs(sigma, box))
     return np.concatenate([p for p, _ in blocks]), np.concatenate([q for _, q in blocks])
 
@@ -74,7 +74,7 @@ def divergences(p: Floats, q: Floats, order: float) -> Floats:
 
 
 class TestLawsByEnumeration:
-    BOX = Box(4, 5)
+    BOX = LeadBox(4, 5)
 
     def test_three_tie_orders(self) -> None:
         p, q = all_pairs(1.5, self.BOX)
@@ -89,10 +89,10 @@ class TestLawsByEnumeration:
 
     def test_they_cover_all_six_orders(self) -> None:
         """With b before a, exchange the names: the move (x, y) -> (x-1, y+1) is (y+1, x-1) -> (y, x) backwards."""
-        p, q = all_pairs(1.5, Box(8, 8))
+        p, q = all_pairs(1.5, LeadBox(8, 8))
         listed = {
             (i, x, y): n
-            for n, (i, (x, y)) in enumerate(itertools.product(range(3), map(tuple, offsets(Box(8, 8)))))
+            for n, (i, (x, y)) in enumerate(itertools.product(range(3), map(tuple, offsets(LeadBox(8, 8)))))
         }
         for order in itertools.permutations("abR"):
             swapped = order.index("b") < order.index("a")
@@ -133,7 +133,7 @@ class TestLawsByEnumeration:
     @pytest.mark.parametrize("sigma", [1.5, 10.0])
     def test_laws_keep_their_digits_in_the_tails(self, sigma: float) -> None:
         """The floats of `GaussianLaw` against ball arithmetic, relatively, out to the ends that are read."""
-        box = Box.for_moments(sigma, 2 * sigma)
+        box = LeadBox.for_moments(sigma, 2 * sigma)
         law = GaussianLaw.beyond(sigma, box.span)
         with ctx.workprec(200):
             masses = [
@@ -177,11 +177,11 @@ class TestOutside:
     def test_no_pair_outside_the_box_exceeds_the_bound(self, sigma: float) -> None:
         """All pairs up to twelve deviations out, all tie orders, both directions."""
         most = min(32.0, 2 * sigma)
-        box = Box.for_moments(sigma, most)
+        box = LeadBox.for_moments(sigma, most)
         reach = max(math.ceil(12 * sigma), box.high + 12)
-        rows = offsets(Box(reach, reach))
+        rows = offsets(LeadBox(reach, reach))
         outside = np.tile(((rows < -box.low) | (rows > box.high)).any(axis=1), 3)
-        p, q = (z[outside] for z in all_pairs(sigma, Box(reach, reach)))
+        p, q = (z[outside] for z in all_pairs(sigma, LeadBox(reach, reach)))
         bound = Outside(sigma, box)
         for order in (a for a in ORDERS if a <= most):
             assert float(divergences(p, q, order).max()) <= bound.at(order) * (1 + 1e-12) + 1e-14
@@ -191,15 +191,15 @@ class TestOutside:
         """Outside stays below the maximum inside, except for the last few percent of the orders."""
         for order in (2.0, 4.0, 6.0):
             inside = argmax_loss(sigma, 3).at(order)
-            assert Outside(sigma, Box.for_moments(sigma, min(32.0, 2 * sigma))).at(order) <= inside * (1 + 1e-9)
+            assert Outside(sigma, LeadBox.for_moments(sigma, min(32.0, 2 * sigma))).at(order) <= inside * (1 + 1e-9)
 
     @pytest.mark.parametrize("counts", [1, 2])
     @pytest.mark.parametrize("sigma", [1.0, 3.0, 10.0])
     def test_certain_bounds_what_two_outcomes_have_left(self, counts: int, sigma: float) -> None:
         most = min(32.0, 2 * sigma)
-        box = Box.for_moments(sigma, most)
+        box = LeadBox.for_moments(sigma, most)
         pairs = one_bit_pairs if counts == 1 else two_class_pairs
-        p, q = pairs(sigma, Box(box.low + math.ceil(4 * sigma), box.high + math.ceil(4 * sigma)))
+        p, q = pairs(sigma, LeadBox(box.low + math.ceil(4 * sigma), box.high + math.ceil(4 * sigma)))
         # Rows whose offset lies beyond the span: one of the outcomes is rarer than at the span on both sides.
         inner_p, inner_q = pairs(sigma, box)
         rarest = max(float(np.minimum(inner_p.min(axis=1), inner_q.min(axis=1)).min()), 1e-290)
@@ -213,9 +213,9 @@ class TestOutside:
     @pytest.mark.parametrize("unseen", [2e-11, 2e-8])
     def test_profiles_outside_exceed_a_simpler_law_by_little(self, sigma: float, unseen: float) -> None:
         """Each pair outside the profile box, against its own one-bit or two-class pair, at all points u."""
-        box = Box.for_profiles(sigma, unseen)
+        box = LeadBox.for_profiles(sigma, unseen)
         assert box.unseen(sigma) <= unseen
-        big = Box(box.low + math.ceil(2 * sigma), box.high + math.ceil(2 * sigma))
+        big = LeadBox(box.low + math.ceil(2 * sigma), box.high + math.ceil(2 * sigma))
         rows = np.tile(offsets(big), (3, 1))
         ties = np.repeat(np.array(TIE_ORDERS), len(rows) // 3, axis=0)
         outside = ((rows < -box.low) | (rows > box.high)).any(axis=1)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.mechanisms.argmax_price import argmax_loss, one_bit_loss
-from mapl.mechanisms.confident_max import ConfidentMax
 from mapl.mechanisms.mechanism import Task
+from mapl.mechanisms.tables.argmax_price import argmax_loss, one_bit_loss
+from mapl.mechanisms.votes.confident_max import ConfidentMax
 from mapl.noise import SeededCoins
 from mapl.types import ABSTAIN, Budget, State, Tallies
 

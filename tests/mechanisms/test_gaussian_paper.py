@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter
-from mapl.mechanisms.gaussian_paper import LZCW21Gaussian
 from mapl.mechanisms.mechanism import Task
+from mapl.mechanisms.papers.lzcw21_gaussian import LZCW21Gaussian
 from mapl.noise import SeededCoins, SystemCoins
 from mapl.types import Budget, State, Tallies
 

@@ -15,9 +15,9 @@ from scipy import stats
 
 from mapl.accounting import ORDERS, capacity
 from mapl.errors import CannotCalibrate, InvalidParameter, MaplError
-from mapl.mechanisms.ladder import Design, Ladder, build, climb, design, longest_table
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.rungs import LAST_ABSTENTION, LogChance, Rungs, excess, root, to_numerators
+from mapl.mechanisms.tables.rungs import LAST_ABSTENTION, LogChance, Rungs, excess, root, to_numerators
+from mapl.mechanisms.votes.ladder import Ladder, LadderDesign, build, climb, design, longest_table
 from mapl.noise import ONE, Coins, SeededCoins, SystemCoins
 from mapl.types import ABSTAIN, Budget, StableAnswers, State, Tallies
 
@@ -34,8 +34,8 @@ def ladder(epsilon: float, delta: float, max_abstentions: int) -> Ladder:
     return Ladder.for_task(task(epsilon, delta), max_abstentions=max_abstentions)
 
 
-def printed(epsilon: float, delta: float, most: int, order: float, share: float = 0.02) -> Design:
-    return Design(order, capacity(epsilon, delta * (1 - share), order) / most, share * delta / most)
+def printed(epsilon: float, delta: float, most: int, order: float, share: float = 0.02) -> LadderDesign:
+    return LadderDesign(order, capacity(epsilon, delta * (1 - share), order) / most, share * delta / most)
 
 
 # THEORY.md section 4: (epsilon, delta, T, order), c, pass probabilities, abstention probabilities, d99.

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidData, InvalidParameter
-from mapl.mechanisms.ladder import Ladder
-from mapl.mechanisms.ladder_then_link import LadderThenLink
-from mapl.mechanisms.link import Design, build
 from mapl.mechanisms.mechanism import Task
+from mapl.mechanisms.votes.ladder import Ladder
+from mapl.mechanisms.votes.ladder_then_link import LadderThenLink
+from mapl.mechanisms.votes.link import LinkDesign, build
 from mapl.noise import ONE, SeededCoins
 from mapl.types import ABSTAIN, Budget, State, Tallies
 
@@ -110,7 +110,7 @@ def test_a_fallback_that_is_not_paid_for_is_caught() -> None:
 def test_a_fallback_steeper_than_claimed_is_caught() -> None:
     budget = Budget(1.0, 0.05)
     made = LadderThenLink.for_task(Task(budget, 5, 2, 1000), max_abstentions=1)
-    steep = build(Design(made.ladder.order, 30 * made.divergence), odd=True, longest=3)
+    steep = build(LinkDesign(made.ladder.order, 30 * made.divergence), odd=True, longest=3)
     twin = replace(made, fallback=steep)
     assert not twin.certify(budget)
     assert max(priced_moments(twin, 5)) > 1

@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.mechanisms import ladder_then_max
-from mapl.mechanisms.argmax_price import argmax_loss
-from mapl.mechanisms.ladder_then_max import LadderThenMax
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.rungs import Rungs
+from mapl.mechanisms.tables.argmax_price import argmax_loss
+from mapl.mechanisms.tables.rungs import Rungs
+from mapl.mechanisms.votes import ladder_then_max
+from mapl.mechanisms.votes.ladder_then_max import LadderThenMax
 from mapl.noise import ONE, SeededCoins
 from mapl.types import ABSTAIN, Budget, State, Tallies
 

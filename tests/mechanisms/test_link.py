@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from mapl.accounting import ORDERS
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidData, InvalidParameter
-from mapl.mechanisms.lattice_link import WHOLE, GapWeights, LatticeLink, LinkByClasses, build
-from mapl.mechanisms.link import (
+from mapl.mechanisms.mechanism import Task
+from mapl.mechanisms.votes.lattice_link import WHOLE, GapWeights, LatticeLink, LinkByClasses, build
+from mapl.mechanisms.votes.link import (
     Link,
     OffsetTable,
     bernoulli_divergence,
-    certified_table,
+    build_certified_table,
     climb,
     design,
     lowest_step,
 )
-from mapl.mechanisms.mechanism import Task
 from mapl.noise import ONE, SeededCoins
 from mapl.types import Budget, State, Tallies
 
@@ -238,7 +238,7 @@ def test_a_table_for_a_quarter_of_the_questions_is_caught() -> None:
 @pytest.mark.parametrize("odd", [False, True])
 def test_a_table_that_respects_one_order_only_is_caught(odd: bool) -> None:
     claim = design(Budget(4.0, 1e-5), 10, odd=odd, longest=40)
-    honest = certified_table(claim, odd=odd, longest=40)
+    honest = build_certified_table(claim, odd=odd, longest=40)
     losing = [int(honest.losing[0])]
     for _ in range(6):  # the least z with D(z || x) within the claim, whatever D(x || z) is
         low, high = 1, losing[-1]
@@ -257,7 +257,7 @@ def test_a_table_that_respects_one_order_only_is_caught(odd: bool) -> None:
 
 def test_every_entry_of_a_table_is_checked() -> None:
     claim = design(Budget(2.0, 1e-5), 20, odd=True, longest=30)
-    table = certified_table(claim, odd=True, longest=30)
+    table = build_certified_table(claim, odd=True, longest=30)
     for i in range(len(table) - 1):  # the last one was raised to the floor, so it has room
         bent = table.losing.copy()
         bent[i] = int(bent[i]) * 97 // 100
@@ -280,7 +280,7 @@ def test_unshrunk_three_class_weights_are_caught() -> None:
 def test_answering_only_between_the_two_leading_classes_is_caught() -> None:
     teachers = 8
     tables = {
-        odd: certified_table(design(Budget(2.0, 1e-5), 5, odd=odd, longest=20), odd=odd, longest=20)
+        odd: build_certified_table(design(Budget(2.0, 1e-5), 5, odd=odd, longest=20), odd=odd, longest=20)
         for odd in (False, True)
     }
 

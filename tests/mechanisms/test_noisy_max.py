@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from mapl.accounting.hockey_stick import gaussian_delta
 from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.mechanisms import argmax_price
-from mapl.mechanisms.argmax_laws import Box, three_class_pairs, two_class_pairs
-from mapl.mechanisms.argmax_price import SAMPLING, argmax_growth
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.noisy_max import NoisyMax
+from mapl.mechanisms.tables import argmax_price
+from mapl.mechanisms.tables.argmax_laws import LeadBox, three_class_pairs, two_class_pairs
+from mapl.mechanisms.tables.argmax_price import SAMPLING, argmax_growth
+from mapl.mechanisms.votes.noisy_max import NoisyMax
 from mapl.noise import DEVIATION, SeededCoins
 from mapl.types import ABSTAIN, Budget, State, Tallies
 
@@ -41,7 +41,7 @@ def test_the_noise_grows_with_the_root_of_the_questions_up_to_the_widest_exact_p
 
 def repeated_attack(sigma: float, n: int, epsilon: float) -> float:
     """The exact delta of asking one tied question n times, for two classes: binomials, both directions."""
-    p, q = two_class_pairs(sigma, Box(3, 3))
+    p, q = two_class_pairs(sigma, LeadBox(3, 3))
     worst = 0.0
     k = np.arange(n + 1)
     choose = np.array([math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) for i in k])
@@ -53,7 +53,7 @@ def repeated_attack(sigma: float, n: int, epsilon: float) -> float:
 
 def three_class_attack(sigma: float, n: int, epsilon: float, pairs: int) -> float:
     """The exact delta of repeating one of the strongest three-class pairs n times: trinomials, both directions."""
-    blocks = list(three_class_pairs(sigma, Box(math.ceil(2 * sigma), math.ceil(2 * sigma))))
+    blocks = list(three_class_pairs(sigma, LeadBox(math.ceil(2 * sigma), math.ceil(2 * sigma))))
     p, q = (np.concatenate([b[side] for b in blocks]) for side in (0, 1))
     chosen = np.argsort(((p - q) ** 2 / q).sum(axis=1))[-pairs:]
     i, j = (k[np.add.outer(np.arange(n + 1), np.arange(n + 1)) <= n] for k in np.indices((n + 1, n + 1)))
@@ -129,7 +129,7 @@ class TestCalibration:
         """Wide noise is priced by the plain bound, and a delta that the samplers exceed is refused at once."""
         real = two_class_pairs
 
-        def small(sigma: float, box: Box) -> object:
+        def small(sigma: float, box: LeadBox) -> object:
             assert sigma <= argmax_price.MOST_SIGMA_TWO_CLASSES, f"tabulates the laws of sigma {sigma:g}"
             return real(sigma, box)
 

@@ -12,8 +12,8 @@ from scipy import stats
 
 from mapl.accounting.hockey_stick import gaussian_delta
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter
-from mapl.mechanisms.noisy_mean import FINEST, WIDEST, NoisyMean, Sums
-from mapl.mechanisms.scores import TOP, Scores
+from mapl.mechanisms.scores.noisy_mean import FINEST, WIDEST, NoisyMean, Sums
+from mapl.mechanisms.scores.scores import TOP, Scores
 from mapl.noise import SeededCoins
 from mapl.types import Budget, State
 

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapl.accounting import ORDERS
-from mapl.mechanisms.ladder import Ladder
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.rungs import (
+from mapl.mechanisms.tables.rungs import (
     LogChance,
     Rungs,
-    certified,
+    certify_rungs,
     excess,
     lowest_step,
     price_at,
     root,
     to_numerators,
 )
+from mapl.mechanisms.votes.ladder import Ladder
 from mapl.noise import ONE
 from mapl.types import Budget
 
@@ -120,7 +120,7 @@ def half_ladder(order: float, price: float) -> tuple[int, int]:
     low, high = x, ONE - 1
     while high - low > 1:
         middle = (low + high) // 2
-        fine = certified(np.array([x, middle]), [(0, 1), (1, 0)], order, price)
+        fine = certify_rungs(np.array([x, middle]), [(0, 1), (1, 0)], order, price)
         low, high = (middle, high) if fine else (low, middle)
     return x, low
 
@@ -128,8 +128,8 @@ def half_ladder(order: float, price: float) -> tuple[int, int]:
 def test_the_certificate_is_sharp_to_the_last_integer() -> None:
     x, z = half_ladder(8.0, 0.3)
     both = [(0, 1), (1, 0)]
-    assert certified(np.array([x, z]), both, 8.0, 0.3)
-    assert not certified(np.array([x, z + 1]), both, 8.0, 0.3)
+    assert certify_rungs(np.array([x, z]), both, 8.0, 0.3)
+    assert not certify_rungs(np.array([x, z + 1]), both, 8.0, 0.3)
     with ctx.workprec(400):
         y, next_y = arb(fmpq(ONE - x, ONE)), arb(fmpq(ONE - z, ONE))
         assert left_side(y, next_y, 8.0, 0.3) <= 1
@@ -139,17 +139,17 @@ def test_the_certificate_is_sharp_to_the_last_integer() -> None:
 
 
 def test_the_certificate_refuses_what_is_possible_on_one_side_only() -> None:
-    assert not certified(np.array([0, 1]), [(1, 0)], 8.0, 5.0)
-    assert certified(np.array([0, 1]), [(0, 1)], 8.0, 5.0)
-    assert not certified(np.array([ONE - 1, ONE]), [(0, 1)], 8.0, 5.0)
-    assert certified(np.array([0, 0, 0]), [(0, 1), (1, 2), (2, 1)], 8.0, 0.0)
+    assert not certify_rungs(np.array([0, 1]), [(1, 0)], 8.0, 5.0)
+    assert certify_rungs(np.array([0, 1]), [(0, 1)], 8.0, 5.0)
+    assert not certify_rungs(np.array([ONE - 1, ONE]), [(0, 1)], 8.0, 5.0)
+    assert certify_rungs(np.array([0, 0, 0]), [(0, 1), (1, 2), (2, 1)], 8.0, 0.0)
 
 
 def test_the_certificate_checks_every_pair_it_is_given() -> None:
     x, z = half_ladder(8.0, 0.3)
     numerators = np.array([x, z, ONE - 1])
-    assert certified(numerators, [(0, 1), (1, 0)], 8.0, 0.3)
-    assert not certified(numerators, [(0, 1), (1, 0), (1, 2), (2, 1)], 8.0, 0.3)
+    assert certify_rungs(numerators, [(0, 1), (1, 0)], 8.0, 0.3)
+    assert not certify_rungs(numerators, [(0, 1), (1, 0), (1, 2), (2, 1)], 8.0, 0.3)
 
 
 def true_price(rungs: Rungs, order: float) -> float:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.mechanisms import make
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.scores import TOP, Medians, ScoreGrid, Scores
+from mapl.mechanisms.scores.scores import TOP, Medians, ScoreGrid, Scores
 from mapl.types import Budget, State, Tallies
 
 

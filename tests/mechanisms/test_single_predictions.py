@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from mapl.accounting import Loss
 from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter
-from mapl.mechanisms.exponential_vote import ExponentialVote, bounded_range, falling, steepest
-from mapl.mechanisms.gibbs_flip import GibbsFlip
-from mapl.mechanisms.laplace_max import LaplaceMax
-from mapl.mechanisms.majority import Majority
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.permute_and_flip import PermuteAndFlip
+from mapl.mechanisms.single.exponential_vote import ExponentialVote, bounded_range_loss, falling_weights, steepest
+from mapl.mechanisms.single.gibbs_flip import GibbsFlip
+from mapl.mechanisms.single.laplace_max import LaplaceMax
+from mapl.mechanisms.single.permute_and_flip import PermuteAndFlip
+from mapl.mechanisms.votes.majority import Majority
 from mapl.noise import ONE, SeededCoins, SystemCoins
 from mapl.types import Budget, State, Tallies
 
@@ -127,7 +127,7 @@ def neighbours(laws: dict[tuple[int, ...], Floats]) -> list[tuple[tuple[int, ...
 class TestIntegerTables:
     @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 30.0])
     def test_falling_weights_never_step_more_than_half_epsilon(self, epsilon: float) -> None:
-        weights = falling(epsilon, ONE >> 4, 10_000)
+        weights = falling_weights(epsilon, ONE >> 4, 10_000)
         worst = max(Fraction(int(p), int(q)) for p, q in itertools.pairwise(weights))
         assert worst <= Fraction(math.exp(epsilon / 2)) * (1 + Fraction(1, 10**15))
         assert worst > Fraction(math.exp(epsilon / 2 * (1 - 2e-3)))
@@ -249,8 +249,8 @@ class TestCalibration:
         vote = ExponentialVote.for_task(task(1.0, n_queries=1000))
         flip = PermuteAndFlip.for_task(task(1.0, n_queries=1000))
         assert vote.epsilon_each > 1.9 * flip.epsilon_each
-        assert bounded_range(0.1).at(2.0) == pytest.approx(0.01 / 8 * 2)
-        assert bounded_range(0.1).at(math.inf) == Loss.pure(0.1).at(math.inf)
+        assert bounded_range_loss(0.1).at(2.0) == pytest.approx(0.01 / 8 * 2)
+        assert bounded_range_loss(0.1).at(math.inf) == Loss.pure(0.1).at(math.inf)
 
     @pytest.mark.parametrize("cls", PRIVATE)
     def test_settings_beyond_the_budget_are_refused(self, cls: type[Private]) -> None:

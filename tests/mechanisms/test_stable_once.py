@@ -11,8 +11,8 @@ import pytest
 
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.rungs import Rungs
-from mapl.mechanisms.stable_once import StableOnce
+from mapl.mechanisms.papers.stable_once import StableOnce
+from mapl.mechanisms.tables.rungs import Rungs
 from mapl.noise import ONE, SeededCoins, SystemCoins
 from mapl.types import ABSTAIN, Budget, StableAnswers, State, Tallies
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidParameter, MaplError
 from mapl.mechanisms.mechanism import Task
-from mapl.mechanisms.rungs import Rungs, certified
-from mapl.mechanisms.threshold_ladder import ONE_WAY, ThresholdLadder, _build, _Design
+from mapl.mechanisms.tables.rungs import Rungs, certify_rungs
+from mapl.mechanisms.votes.threshold_ladder import ONE_WAY, ThresholdLadder, _build, _Design
 from mapl.noise import DEVIATION, ONE, SeededCoins, discrete_gaussian
 from mapl.types import ABSTAIN, Budget, Secret, StableAnswers, State, Tallies
 
@@ -95,8 +95,8 @@ class TestCertificate:
         steep = np.concatenate([found.rungs.numerators[:1], found.rungs.numerators[1::2]])
         ones = [(i, i + 1) for i in range(len(steep) - 1)]
         twos = [(i, i + 2) for i in range(len(steep) - 2)]
-        assert certified(steep, ones, found.order, found.price)
-        assert not certified(steep, twos, found.order, found.price)
+        assert certify_rungs(steep, ones, found.order, found.price)
+        assert not certify_rungs(steep, twos, found.order, found.price)
 
     @pytest.mark.parametrize("limit", [1, 2, 10])
     @pytest.mark.parametrize("delta", [1e-9, 1e-5, 1e-2])
@@ -150,7 +150,7 @@ class TestLosses:
         assert len(found.per_abstention.divergences) > 20
         for a, r in found.per_abstention.divergences:
             steps = [(i, i + j) for _, j in ONE_WAY for i in range(len(found.rungs) - j)]
-            assert certified(found.rungs.numerators, steps, a, (a - 1) * r)
+            assert certify_rungs(found.rungs.numerators, steps, a, (a - 1) * r)
 
 
 class Adversary:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from mapl.errors import InvalidParameter
-from mapl.mechanisms.noise_law import masses
+from mapl.mechanisms.tables.noise_law import masses
 from mapl.noise import DEVIATION, SeededCoins, rounded_gaussian
 
 

@@ -17,8 +17,8 @@ from opendp.metrics import l1_distance, l2_distance
 from opendp.mod import Measurement, enable_features
 from scipy import stats
 
-from mapl.errors import InvalidParameter
-from mapl.noise import NoiseTable, SeededCoins, discrete_gaussian, discrete_laplace
+from mapl.errors import GuaranteeBroken, InvalidParameter
+from mapl.noise import NoiseTable, SeededCoins, discrete_gaussian, discrete_laplace, rounded_gaussian, tables
 from mapl.noise.tables import MAX_HALF_WIDTH
 
 TWO_128 = 1 << 128
@@ -242,3 +242,14 @@ def test_tiny_scales_give_a_table_or_advice(make: Callable[[float], NoiseTable],
     """Almost no noise is a legitimate, if foolish, wish: an exact table, or a refusal that names the setting."""
     with suppress(InvalidParameter):
         assert float(table_masses(make(scale))[0]) > 0.99
+
+
+@pytest.mark.parametrize("make", [discrete_gaussian, discrete_laplace, rounded_gaussian])
+def test_a_table_that_ends_too_early_is_refused(
+    make: Callable[[float], NoiseTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is missing beyond the table's ends counts against DEVIATION, which every price relies on."""
+    monkeypatch.setattr(tables, "TAIL_BITS", 60)
+    afresh = make.__wrapped__  # type: ignore[attr-defined]  # past the cache of tables made before
+    with pytest.raises(GuaranteeBroken, match="too coarse"):
+        afresh(2.5)

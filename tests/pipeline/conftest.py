@@ -12,20 +12,28 @@ import pyarrow.parquet
 import pytest
 from watched import Poll, as_bytes
 
-from mapl.data.shards import Sharded, ShardKey
-from mapl.pipeline import label as labelling
-from mapl.teachers import Ballot
+from mapl.data.units.shards import Sharded, ShardKey
+from mapl.pipeline.votes import labelling
+from mapl.teachers import Ballot, engine
+from mapl.teachers.together.training import TrainedTogether
+from mapl.teachers.workers.worker import VOTE
 
 
 @pytest.fixture
 def polls(monkeypatch: pytest.MonkeyPatch) -> list[Poll]:
     """Give every run the same key, and note what becomes of its rows."""
     seen: list[Poll] = []
-    real_poll, real_cast = labelling.poll, Ballot.cast
+    real_poll, real_cast, real_count = labelling.poll, Ballot.cast, engine.count_together
 
     def cast(ballot: Ballot, k: int, votes: Any) -> None:
         seen[-1].votes[k] = None if votes is None else np.asarray(votes).tobytes()
         real_cast(ballot, k, votes)
+
+    def count(syllabus: Any, trained: TrainedTogether, questions: Any, n_classes: int) -> Any:
+        for k, weights in trained.weights.items():
+            alone = real_count(syllabus, TrainedTogether({k: weights}), questions, n_classes)
+            seen[-1].votes[k] = None if weights is None else alone.argmax(axis=1).astype(VOTE).tobytes()
+        return real_count(syllabus, trained, questions, n_classes)
 
     def poll(learner: Any, sharded: Sharded, questions: Any, **named: Any) -> Ballot:
         content = [as_bytes(sharded.shard(k)[0]) + as_bytes(sharded.shard(k)[1]) for k in range(sharded.n_teachers)]
@@ -37,6 +45,7 @@ def polls(monkeypatch: pytest.MonkeyPatch) -> list[Poll]:
 
     monkeypatch.setattr(ShardKey, "fresh", classmethod(lambda cls: cls(b"k" * 32)))
     monkeypatch.setattr(Ballot, "cast", cast)
+    monkeypatch.setattr(engine, "count_together", count)
     monkeypatch.setattr(labelling, "poll", poll)
     return seen
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mapl.data.classes import Classes
 from mapl.data.synthetic import LABEL, UNIT, Clinic
-from mapl.pipeline.folder import RunFolder
-from mapl.pipeline.job import Learners, Tables
+from mapl.data.tables.classes import Classes
+from mapl.pipeline.learners import Learners
+from mapl.pipeline.online.teach import TaughtRun, teach
 from mapl.pipeline.request import Request
-from mapl.pipeline.teach import Taught, teach
+from mapl.pipeline.runs.folder import RunFolder
+from mapl.pipeline.runs.run import Tables
 from mapl.types import Budget
 
 CLASSES = Classes(("no", "yes"))
@@ -22,7 +23,7 @@ def asking(classes: Classes, **settings: Any) -> Request:
     return Request(Budget(20.0, 1e-5), classes, **given)
 
 
-def taught(clinic: Any, to: Path, learner: Any = None, private: Path | None = None, **settings: Any) -> Taught:
+def taught(clinic: Any, to: Path, learner: Any = None, private: Path | None = None, **settings: Any) -> TaughtRun:
     tables = Tables(private or clinic.private, LABEL, clinic.public, unit=UNIT, classes=CLASSES)
     learners = Learners(learner, time_limit=60.0, n_jobs=1)
     seed = settings.pop("seed", None)

@@ -178,7 +178,9 @@ def test_a_command_leaves_nothing_behind(
     ("column", "cell"),
     [(LABEL, "numbat"), (UNIT, None), ("age", "capybara"), ("age", "31337.625x"), ("bmi", "okapi")],
 )
-def test_messages_quote_nothing(mapl: Mapl, world: Any, column: str, cell: str | None, kind: str) -> None:
+def test_odd_cells_refuse_nothing_and_are_quoted_nowhere(
+    mapl: Mapl, world: Any, column: str, cell: str | None, kind: str
+) -> None:
     table = pa.parquet.read_table("private.parquet")
     cells = [cell, *map(str, table[column].to_pylist()[1:])]
     table = table.set_column(table.column_names.index(column), column, pa.array(cells))
@@ -187,18 +189,14 @@ def test_messages_quote_nothing(mapl: Mapl, world: Any, column: str, cell: str |
     command = world()
     command[1] = private
     ran = mapl(*command)
-    assert ran.code == 2
-    assert column in ran.stderr
-    check_clean(ran, Path("run"))
+    assert ran.code == 0, ran.stderr
+    check_clean(ran, Path("run/public"))
 
 
-def test_units_with_contradictory_records_are_refused_without_a_word_about_them(mapl: Mapl, world: Any) -> None:
+def test_not_a_word_is_said_about_units_with_contradictory_records(mapl: Mapl, world: Any) -> None:
     ran = mapl(*world("--teachers", "auto", "--per-unit", "only"))
-    assert ran.code == 2
-    assert "several records that differ" in ran.stderr
-    assert "Nothing was spent" in ran.stderr
-    check_clean(ran, Path("run"))
-    assert not Path("run").exists()
+    assert ran.code == 0, ran.stderr
+    check_clean(ran, Path("run/public"))
 
 
 def test_labels_decide_nothing_but_votes_in_label_private_runs(mapl: Mapl, world: Any) -> None:

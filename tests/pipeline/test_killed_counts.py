@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import json
 import random
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet
-from killable import started
+from killable import PATIENCE, ended, started
 
-from mapl.release.chain import check_export
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.chain import check_export
+from mapl.release.ledger.sqlite import SqliteLedger
 
 PUBLIC = {
     *("card.md", "cells.parquet", "labels.parquet", "ledger.jsonl", "plan.json", "report.html", "schema.json"),
     *("settings.json", "statement.json", "student.skops"),
 }
 STAGES = ("counts", "counts again")
-PATIENCE = 60.0
 
 
 class Run:
@@ -32,22 +29,19 @@ class Run:
         self.private, self.public = folder / "run" / "private", folder / "run" / "public"
         self.recorded: dict[str, list[int]] = {}
 
-    def killed_when(self, ripe: Callable[[], bool], wait: float = 0.0) -> int | None:
-        """Start the command and kill it some time after something has happened."""
-        process, deadline = started(self.arguments, self.folder), time.monotonic() + PATIENCE
-        while process.exitcode is None and time.monotonic() < deadline and not ripe():
-            time.sleep(0.001)
-        process.join(wait)
+    def struck_after(self, seconds: float) -> int | None:
+        """Start the command and kill it after some time, wherever it is."""
+        process = started(self.arguments, self.folder)
+        process.join(seconds)
         process.kill()
         process.join(PATIENCE)
         self.look()
         return process.exitcode
 
-    def ended(self) -> int | None:
-        process = started(self.arguments, self.folder)
-        process.join(PATIENCE)
+    def ended(self, dies: Path | int | None = None) -> int | None:
+        code = ended(self.arguments, self.folder, dies=dies)
         self.look()
-        return process.exitcode
+        return code
 
     def look(self) -> None:
         """What is on record never changes, and nothing is public that is not on record."""
@@ -71,21 +65,12 @@ class Run:
 def test_killed_again_and_again(clinic: Any, tmp_path: Path) -> None:
     more = ("--method", "cells", "--rounds", 2, "--epsilon", 1, "--cells", 30)
     run = Run(tmp_path, clinic.arguments(*more, teachers="auto"))
-    dice, ledger = random.Random(5), run.private / "ledger.sqlite"
-    moments = [
-        ((run.private / "lock").exists, 0.0),
-        (ledger.exists, 0.0),
-        *((ledger.exists, dice.uniform(0, 0.3)) for _ in range(3)),
-        *(((run.public / name).exists, 0.0) for name in ("statement.json", "cells.parquet", "student.skops")),
-    ]
-    killed = 0
-    for ripe, wait in moments:
-        code = run.killed_when(ripe, wait)
-        assert code in (-9, 0)
-        killed += code == -9
-        if (run.private / "finished").exists():  # it was faster than the blow
-            break
-    assert killed >= 5
+    published = (run.public / name for name in ("statement.json", "cells.parquet", "student.skops"))
+    for moment in (run.private / "lock", 2, 3, 4, 5, *published):
+        assert run.ended(dies=moment) == -9
+    dice = random.Random(5)
+    for _ in range(2):
+        assert run.struck_after(dice.uniform(0, 1)) in (-9, 0, 2)
     if not (run.private / "finished").exists():
         assert run.ended() == 0
     assert run.ended() == 2  # a finished run is never reopened

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from killable import started
+from killable import ended
 
-from mapl.release.sqlite_ledger import SqliteLedger
-from mapl.teachers.scores import ScoreBallot
+from mapl.release.ledger.sqlite import SqliteLedger
+from mapl.teachers.learners.scores import ScoreBallot
 
 SLOW = """
 import time
@@ -24,16 +22,6 @@ def train(X, y):
     limit = X["glucose"].mean()
     return lambda rows: [0.8 if value > limit else 0.2 for value in rows["glucose"]]
 """
-PATIENCE = 90.0
-
-
-def killed_when(ripe: Callable[[], bool], arguments: list[Any], folder: Path) -> int | None:
-    process, deadline = started(arguments, folder), time.monotonic() + PATIENCE
-    while process.exitcode is None and time.monotonic() < deadline and not ripe():
-        time.sleep(0.001)
-    process.kill()
-    process.join(PATIENCE)
-    return process.exitcode
 
 
 def recorded(private: Path) -> dict[str, list[int]]:
@@ -48,17 +36,15 @@ def test_killed_again_and_again(clinic: Any, tmp_path: Path) -> None:
         *("--learner", "slow:train", "--student", "auto", "--strategy", "soft-both", "--max-abstentions", 30)
     )
     private, public = tmp_path / "run" / "private", tmp_path / "run" / "public"
-    assert killed_when((private / "ballot.npz").exists, arguments, tmp_path) == -9
+    assert ended(arguments, tmp_path, dies=private / "ballot.npz") == -9
     heard = ScoreBallot.load(private / "ballot.npz").n_voted
     assert heard > 0
-    assert killed_when((public / "statement.json").exists, arguments, tmp_path) == -9
+    assert ended(arguments, tmp_path, dies=public / "statement.json") == -9
     assert ScoreBallot.load(private / "ballot.npz").n_voted == 30
     first = recorded(private)
     assert first["medians"]
     assert len(first["means"]) == first["medians"].count(-1)
-    process = started(arguments, tmp_path)
-    process.join(PATIENCE)
-    assert process.exitcode in (0, 3)
+    assert ended(arguments, tmp_path) in (0, 3)
     assert recorded(private) == first  # nothing was asked again
     table = pa.parquet.read_table(public / "soft_labels.parquet")
     told = np.array([np.nan if one is None else one for one in table["probability"].to_pylist()])
@@ -67,6 +53,4 @@ def test_killed_again_and_again(clinic: Any, tmp_path: Path) -> None:
     assert next(one["kind"] for one in chain if one["stage"] == "means") == "start"
     assert sum(one["stage"] == "means" for one in chain) == 2  # one block, recorded once
     assert json.loads((public / "statement.json").read_text())["ledger_head"] == chain[-1]["hash"]
-    again = started(arguments, tmp_path)
-    again.join(PATIENCE)
-    assert again.exitcode == 2  # a finished run is never reopened
+    assert ended(arguments, tmp_path) == 2  # a finished run is never reopened

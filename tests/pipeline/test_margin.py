@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mapl.data.synthetic import Halfspaces, LabelNoise, Thresholds, World
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.pipeline.margin import Wish, measure
+from mapl.pipeline.rehearsal.margin import MarginWish, measure
+from mapl.reproduce.worlds import HalfspaceWorld, LabelNoise, ThresholdWorld, World
 
 
 def table(world: World, n: int, seed: int = 1) -> pa.Table:
@@ -23,7 +23,9 @@ def closure(X, y):  # type: ignore[no-untyped-def]
 
 
 def test_the_measured_curve_is_the_true_one() -> None:
-    measured = measure(table(Thresholds(), 7000), Wish((10, 40), 120), label="label", learner=closure, n_jobs=1)
+    measured = measure(
+        table(ThresholdWorld(), 7000), MarginWish((10, 40), 120), label="label", learner=closure, n_jobs=1
+    )
     assert (measured.n_teachers, measured.n_taught_from, measured.n_questions) == (120, 4900, 2100)
     assert [one.apart for one in measured.sizes] == [True, True]
     for one in measured.sizes:
@@ -39,7 +41,11 @@ def test_the_measured_curve_is_the_true_one() -> None:
 
 def test_the_tsybakov_parameter_of_a_world_is_found() -> None:
     measured = measure(
-        table(Halfspaces(noise=LabelNoise(0.5)), 9000), Wish((30,), 8), label="label", learner="ridge", n_jobs=1
+        table(HalfspaceWorld(noise=LabelNoise(0.5)), 9000),
+        MarginWish((30,), 8),
+        label="label",
+        learner="ridge",
+        n_jobs=1,
     )
     assert measured.tsybakov is not None
     assert measured.without_tau == ""
@@ -48,33 +54,36 @@ def test_the_tsybakov_parameter_of_a_world_is_found() -> None:
 
 
 def test_few_rows_are_shared_and_tau_may_stay_unknown() -> None:
-    world = Thresholds(noise=LabelNoise.massart(0.45))
-    measured = measure(table(world, 300), Wish((50,), 20), label="label", learner="logistic", n_jobs=1)
+    world = ThresholdWorld(noise=LabelNoise.massart(0.45))
+    measured = measure(table(world, 300), MarginWish((50,), 20), label="label", learner="logistic", n_jobs=1)
     assert not measured.sizes[0].apart
     assert measured.tsybakov is None
     assert "tau" in measured.without_tau
 
 
 def test_the_same_seed_gives_the_same_figures() -> None:
-    rows = table(Thresholds(noise=LabelNoise(0.5)), 600)
+    rows = table(ThresholdWorld(noise=LabelNoise(0.5)), 600)
     first, again, other = (
-        measure(rows, Wish((20,), 6), label="label", learner="ridge", seed=seed, n_jobs=1) for seed in (1, 1, 2)
+        measure(rows, MarginWish((20,), 6), label="label", learner="ridge", seed=seed, n_jobs=1)
+        for seed in (1, 1, 2)
     )
     assert np.array_equal(first.sizes[0].curve.margins, again.sizes[0].curve.margins)
     assert not np.array_equal(first.sizes[0].curve.margins, other.sizes[0].curve.margins)
 
 
 def test_what_cannot_be_measured_is_refused() -> None:
-    rows = table(Thresholds(), 600)
+    rows = table(ThresholdWorld(), 600)
     with pytest.raises(InvalidData, match="sizes of at most 105"):
-        measure(rows, Wish((106,), 4), label="label", learner="ridge")
+        measure(rows, MarginWish((106,), 4), label="label", learner="ridge")
     with pytest.raises(InvalidData, match="no column 'income'"):
-        measure(rows, Wish((10,), 4), label="income", learner="ridge")
+        measure(rows, MarginWish((10,), 4), label="income", learner="ridge")
     with pytest.raises(InvalidData, match="1 different values"):
-        measure(rows.filter(pa.compute.equal(rows["label"], 1)), Wish((10,), 4), label="label", learner="ridge")
+        measure(
+            rows.filter(pa.compute.equal(rows["label"], 1)), MarginWish((10,), 4), label="label", learner="ridge"
+        )
     three = rows.set_column(1, "label", pa.array(np.arange(600) % 3))
     with pytest.raises(InvalidData, match="has 3 classes"):
-        measure(three, Wish((10,), 4), label="label", learner="ridge")
+        measure(three, MarginWish((10,), 4), label="label", learner="ridge")
     for sizes, n_teachers in (("10", 3), ("10", 10**12), ("", 10), ("a", 10), ("1", 10), ("0,50", 10), ("-5", 10)):
         with pytest.raises(InvalidParameter, match=r"sizes|teachers"):
-            Wish.parse(sizes, n_teachers)
+            MarginWish.parse(sizes, n_teachers)

@@ -9,19 +9,19 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifier
 
-from mapl.data.classes import Classes
-from mapl.data.synthetic import Halfspaces, LabelNoise
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.mechanisms import Task, make
 from mapl.noise import SeededCoins
-from mapl.pipeline.measured_curve import measured_votes, measurements, n_fits
-from mapl.pipeline.rehearsed_student import rehearsed_student
-from mapl.planning.expectation import expect
+from mapl.pipeline.rehearsal.curve import measure_votes, measurements, n_fits
+from mapl.pipeline.rehearsal.student import rehearse_run
+from mapl.planning.choosing.expectation import expect
 from mapl.release import aggregate
+from mapl.reproduce.worlds import HalfspaceWorld, LabelNoise
 from mapl.teachers import Learner, as_learner
 from mapl.types import Budget, Tallies
 
-WORLD = Halfspaces(4, LabelNoise.massart(0.1))
+WORLD = HalfspaceWorld(4, LabelNoise.massart(0.1))
 
 
 def learner(estimator: Any, n_classes: int = 2) -> Learner:
@@ -38,7 +38,7 @@ def gaussians(n: int, rng: np.random.Generator) -> tuple[Any, Any]:
 def test_curve_and_votes_are_those_of_the_world() -> None:
     X, y = WORLD.sample(4000, np.random.default_rng(0))
     done: list[int] = []
-    found = measured_votes(
+    found = measure_votes(
         learner(RidgeClassifier()), X, y, n_classes=2, per_teacher=[60], n_teachers=50, on_progress=done.append
     )
     assert done == list(range(1, n_fits(4000, [60], 50) + 1))
@@ -56,7 +56,7 @@ def test_curve_and_votes_are_those_of_the_world() -> None:
 def test_the_same_seed_gives_the_same_figures() -> None:
     X, y = WORLD.sample(300, np.random.default_rng(0))
     first, again = (
-        measured_votes(learner(RidgeClassifier()), X, y, n_classes=2, n_teachers=8, seed=3) for _ in range(2)
+        measure_votes(learner(RidgeClassifier()), X, y, n_classes=2, n_teachers=8, seed=3) for _ in range(2)
     )
     assert first.curve == again.curve
     assert (first.counted[0].counts == again.counted[0].counts).all()
@@ -67,7 +67,7 @@ def test_a_learner_that_fails_votes_for_the_fallback() -> None:
         raise RuntimeError("no")
 
     X, y = WORLD.sample(200, np.random.default_rng(0))
-    found = measured_votes(learner(broken), X, y, n_classes=2, per_teacher=[20], n_teachers=5)
+    found = measure_votes(learner(broken), X, y, n_classes=2, per_teacher=[20], n_teachers=5)
     assert (found.counted[0].counts[:, 1] == 0).all()
     assert found.curve.error(20) == pytest.approx(float((y != 0).mean()), abs=0.02)
 
@@ -100,9 +100,9 @@ def test_forecasts_meet_simulated_runs(
     mechanism = make(name, task, **settings)
     rng = np.random.default_rng(7)
     X, y = draw(4000, rng)
-    measured = measured_votes(one, X, y, n_classes=n_classes, per_teacher=[per_teacher], n_teachers=100)
+    measured = measure_votes(one, X, y, n_classes=n_classes, per_teacher=[per_teacher], n_teachers=100)
     said = expect(mechanism, task, measured.votes(per_teacher, n_teachers).sample(n_teachers, n_classes))
-    played = rehearsed_student(one, X, y, measured, mechanism, task, per_teacher, repeats=(15, 40))
+    played = rehearse_run(one, X, y, measured, mechanism, task, per_teacher, repeats=(15, 40))
     assert played is not None
 
     answered, right, students = [], [], []
@@ -133,13 +133,11 @@ def test_forecasts_meet_simulated_runs(
 def test_too_few_public_rows_to_play_a_run_through() -> None:
     X, y = WORLD.sample(300, np.random.default_rng(0))
     one = learner(RidgeClassifier())
-    measured = measured_votes(one, X, y, n_classes=2, per_teacher=[20], n_teachers=10)
+    measured = measure_votes(one, X, y, n_classes=2, per_teacher=[20], n_teachers=10)
     task = Task(Budget(2.0, 1e-5), 50, 2, 200)
-    assert rehearsed_student(one, X, y, measured, make("link", task), task, 20) is None
+    assert rehearse_run(one, X, y, measured, make("link", task), task, 20) is None
     small = Task(Budget(0.01, 1e-5), 50, 2, 100)
-    played = rehearsed_student(
-        one, X, y, measured, make("ladder", small, max_abstentions=1), small, 20, repeats=(2, 2)
-    )
+    played = rehearse_run(one, X, y, measured, make("ladder", small, max_abstentions=1), small, 20, repeats=(2, 2))
     assert played is not None
     assert played.answered < 1
     assert played.student_accuracy == pytest.approx(0.5, abs=0.2)

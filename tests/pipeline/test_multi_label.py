@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mapl.data.classes import Classes
-from mapl.data.shards import ShardKey
-from mapl.data.table import PrivateTable
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.tables.table import PrivateTable
+from mapl.data.units.shards import ShardKey
 from mapl.errors import InvalidParameter, LedgerError, PlanMismatch
 from mapl.noise import SystemCoins
-from mapl.pipeline.label import Effort, Workplace, voted
-from mapl.pipeline.multi_label import ALL, label_all, planned_labels, shards_of_labels
+from mapl.pipeline.methods.multi_label import ALL, plan_labels, release_all_labels, shards_of_labels
+from mapl.pipeline.place import Workplace
 from mapl.pipeline.request import Request
-from mapl.release.ledger import Ledger
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.pipeline.votes.labelling import Effort, collect_votes
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.teachers import as_learner
-from mapl.teachers.label_by_label import LabelByLabel, repeated
+from mapl.teachers.learners.label_by_label import LabelByLabel, repeat_questions
 from mapl.types import ABSTAIN, Budget
 
 CLASSES = Classes(("0", "1"))
@@ -47,17 +49,20 @@ def world(n: int, seed: int = 0) -> tuple[Any, Any]:
 
 @pytest.fixture(scope="module")
 def people() -> PrivateTable:
-    return PrivateTable(*world(1800))
+    rows, labels = world(1800)
+    return PrivateTable(PrivateRows(rows), labels)
 
 
 QUESTIONS, TRUTH = world(40, seed=1)
 
 
 def test_all_labels_are_released_and_paid_together(people: PrivateTable) -> None:
-    planned = planned_labels(REQUEST, NAMES, len(QUESTIONS))
+    planned = plan_labels(REQUEST, NAMES, len(QUESTIONS))
     ledger = MemoryLedger()
     sharded = shards_of_labels(people, KEY, 60, "add-remove")
-    found = label_all(sharded, QUESTIONS, planned, LEARNER, Workplace(ledger), coins=SystemCoins(), effort=EFFORT)
+    found = release_all_labels(
+        sharded, QUESTIONS, planned, LEARNER, Workplace(ledger), coins=SystemCoins(), effort=EFFORT
+    )
     answered = found.labels != ABSTAIN
     assert answered.mean() > 0.8
     assert (found.labels == TRUTH)[answered].all()  # a ladder publishes the winner, and these teachers agree
@@ -94,13 +99,13 @@ class Dying:
 
 
 def test_a_killed_run_goes_on_where_it_was(people: PrivateTable, tmp_path: Path) -> None:
-    planned = planned_labels(REQUEST, NAMES, len(QUESTIONS))
+    planned = plan_labels(REQUEST, NAMES, len(QUESTIONS))
     sharded = shards_of_labels(people, KEY, 60, "add-remove")
     ballot = tmp_path / "ballot.npz"
 
     def run(ledger: Any, learner: Any) -> Any:
         place = Workplace(ledger, ballot)
-        return label_all(sharded, QUESTIONS, planned, learner, place, coins=SystemCoins(), effort=EFFORT)
+        return release_all_labels(sharded, QUESTIONS, planned, learner, place, coins=SystemCoins(), effort=EFFORT)
 
     def never(X: Any, y: Any) -> Any:
         raise AssertionError("a teacher was trained again")
@@ -111,7 +116,7 @@ def test_a_killed_run_goes_on_where_it_was(people: PrivateTable, tmp_path: Path)
         first = ledger.progress("first").labels.copy()
     with SqliteLedger(tmp_path / "ledger.sqlite") as ledger:
         found = run(ledger, as_learner(never, CLASSES))
-        np.testing.assert_array_equal(found.released[0].labels, first)
+        np.testing.assert_array_equal(found.released.labels, first)
         answered = found.labels != ABSTAIN
         assert (found.labels == TRUTH)[answered].all()
         again = run(ledger, as_learner(never, CLASSES))
@@ -119,10 +124,10 @@ def test_a_killed_run_goes_on_where_it_was(people: PrivateTable, tmp_path: Path)
         ledger.verify()
         other = replace(REQUEST, budget=Budget(9.0, 1e-4))
         with pytest.raises(PlanMismatch):
-            label_all(
+            release_all_labels(
                 sharded,
                 QUESTIONS,
-                planned_labels(other, NAMES, len(QUESTIONS)),
+                plan_labels(other, NAMES, len(QUESTIONS)),
                 LEARNER,
                 Workplace(ledger, ballot),
                 coins=SystemCoins(),
@@ -136,9 +141,9 @@ def test_without_one_person_at_most_one_teacher_changes_all_its_votes() -> None:
     for gone in range(2):
         kept = np.arange(120) != gone
         ballots = [
-            voted(
-                shards_of_labels(PrivateTable(rows[some], labels[some]), KEY, 10, "add-remove"),
-                repeated(QUESTIONS, 3),
+            collect_votes(
+                shards_of_labels(PrivateTable(PrivateRows(rows[some]), labels[some]), KEY, 10, "add-remove"),
+                repeat_questions(QUESTIONS, 3),
                 learner,
                 Workplace(MemoryLedger()),
                 2,
@@ -151,7 +156,7 @@ def test_without_one_person_at_most_one_teacher_changes_all_its_votes() -> None:
 
 
 def test_weights_are_public_and_change_the_plan() -> None:
-    alike, other = (planned_labels(REQUEST, NAMES, 40, weights=w) for w in (None, (2.0, 1.0, 1.0)))
+    alike, other = (plan_labels(REQUEST, NAMES, 40, weights=w) for w in (None, (2.0, 1.0, 1.0)))
     assert alike.plan.digest != other.plan.digest
     assert other.shared.alone[0].epsilon == pytest.approx(2 * other.shared.alone[1].epsilon)
     assert other.plan.stage("first").budget.epsilon == pytest.approx(4.0)
@@ -163,6 +168,6 @@ def test_weights_are_public_and_change_the_plan() -> None:
 )
 def test_senseless_labels_are_refused(labels: Any, weights: Any, words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
-        planned_labels(REQUEST, labels, 10, weights=weights)
+        plan_labels(REQUEST, labels, 10, weights=weights)
     with pytest.raises(InvalidParameter, match="error_share"):
-        planned_labels(Request(Budget(1.0, 1e-5), CLASSES, n_teachers=10, error_share=0.1), ("a",), 10)
+        plan_labels(Request(Budget(1.0, 1e-5), CLASSES, n_teachers=10, error_share=0.1), ("a",), 10)

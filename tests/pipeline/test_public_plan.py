@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from mapl.data.rows import take
 from mapl.data.synthetic import UNIT
+from mapl.data.tables.rows import take
 from mapl.errors import MaplError
-from mapl.pipeline import learn as pipeline
+from mapl.pipeline.runs import run
 from mapl.planning.plan import Plan
 
 Mapl = Callable[..., Any]
@@ -29,15 +29,14 @@ class EnoughSeen(MaplError):
 def plan_of(mapl: Mapl, clinic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlanOf:
     """Start ``mapl learn`` on a private table; return the plan and the schema it arrives at."""
     made: list[Any] = []
-    real_declared = pipeline.declared
+    real_declared = run.declare
 
     def declared(*given: Any, **named: Any) -> Any:
         made.append(real_declared(*given, **named))
         return made[-1]
 
-    def carry_out(job: Any, method: Any) -> Any:
-        job.source.private()
-        made.append(method.plan)
+    def opened(place: Any, prepared: Any, case: Any, table: Any) -> Any:
+        made.append(prepared.plan)
         raise EnoughSeen
 
     def start(private: pa.Table, *more: Any) -> tuple[Plan, str]:
@@ -47,8 +46,8 @@ def plan_of(mapl: Mapl, clinic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
         said, plan = made
         return plan, said.schema.to_json()
 
-    monkeypatch.setattr(pipeline, "declared", declared)
-    monkeypatch.setattr(pipeline, "carry_out", carry_out)
+    monkeypatch.setattr(run, "declare", declared)
+    monkeypatch.setattr(run.FolderPlace, "opened", opened)
     return start
 
 
@@ -77,7 +76,7 @@ def test_the_declared_number_of_people_counts(plan_of: PlanOf, clinic: Any) -> N
     (few, _), (many, _) = (plan_of(table, "--method", "teachers", "--rows", n) for n in (200, 2000))
     assert few.n_teachers < many.n_teachers
     assert "2000 declared units" in many.why
-    (few, _), (many, _) = (plan_of(table, "--epsilon", 1, "--rows", n) for n in (240, 2000))
+    (few, _), (many, _) = (plan_of(table, "--method", "cells", "--epsilon", 1, "--rows", n) for n in (240, 2000))
     assert few.stage("counts").parameters["cells"] == 61  # one in four units, and one for those far away
     assert many.stage("counts").parameters["cells"] == 151
     assert "2000 declared units" in many.why

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.pipeline.request import Adjacency, Request, planned
-from mapl.release.promise import promise_of
-from mapl.types import Budget
+from mapl.pipeline.request import Request, plan_teachers
+from mapl.release.statement.promise import promise_of
+from mapl.types import Adjacency, Budget
 
 YES_NO = Classes(("no", "yes"))
 
@@ -32,11 +32,11 @@ def test_the_shares_never_add_up_to_more_than_the_budget(epsilon: float, share: 
 
 def test_without_an_estimate_the_labels_get_everything() -> None:
     assert request().label_budget == Budget(2.0, 1e-5)
-    assert [stage.name for stage in planned(request(), 100).plan.stages] == ["labels"]
+    assert [stage.name for stage in plan_teachers(request(), 100).plan.stages] == ["labels"]
 
 
 def test_an_estimate_is_a_stage_of_its_own() -> None:
-    made = planned(request(error_share=0.25, mechanism="btt18"), 100)
+    made = plan_teachers(request(error_share=0.25, mechanism="btt18"), 100)
     error, labels = made.plan.stages
     assert (error.name, error.budget) == ("error", Budget(0.5, 0.0))
     assert labels.budget.epsilon <= 1.5
@@ -45,7 +45,7 @@ def test_an_estimate_is_a_stage_of_its_own() -> None:
 
 @pytest.mark.parametrize(("n_queries", "asked"), [(None, 40), (10, 10), (100, 40)])
 def test_no_more_questions_than_rows(n_queries: int | None, asked: int) -> None:
-    assert planned(request(n_queries=n_queries), 40).plan.n_queries == asked
+    assert plan_teachers(request(n_queries=n_queries), 40).plan.n_queries == asked
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_no_more_questions_than_rows(n_queries: int | None, asked: int) -> None:
         ({"n_rows": -1}, "rows"),
         ({"n_queries": 0}, "queries"),
         ({"adjacency": "friends"}, "add-remove"),
-        ({"adjacency": "replace-one"}, "--unit"),
+        ({"adjacency": "replace-one"}, "give it with unit, or"),
         ({"error_share": -0.1}, "between 0"),
         ({"error_share": 0.95}, "between 0"),
         ({"error_share": float("nan")}, "between 0"),
@@ -71,7 +71,7 @@ def test_senseless_requests(wrong: dict[str, Any], message: str) -> None:
 def test_labels_that_could_not_be_released_are_refused_before_the_estimate() -> None:
     many = Classes(tuple(map(str, range(10))))
     with pytest.raises(InvalidParameter, match="unanimous vote"):
-        planned(request(classes=many, budget=Budget(0.2, 1e-5), error_share=0.5, n_teachers=50), 1000)
+        plan_teachers(request(classes=many, budget=Budget(0.2, 1e-5), error_share=0.5, n_teachers=50), 1000)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_refused_mechanism_names_what_the_run_would_have_promised(
     named: dict[str, Any], kind: type[Exception], adjacency: Adjacency
 ) -> None:
     with pytest.raises(kind) as refused:
-        planned(request(budget=Budget(0.5, 1e-5), adjacency=adjacency, unit="patient_id", **named), 100)
+        plan_teachers(request(budget=Budget(0.5, 1e-5), adjacency=adjacency, unit="patient_id", **named), 100)
     promise = promise_of(adjacency, "patient_id")
     assert "epsilon 0.5" in str(refused.value)
     assert f"adjacency: {promise.adjacency}; unit: {promise.unit}" in str(refused.value)

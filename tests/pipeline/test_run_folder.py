@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mapl.data.shards import ShardKey
+from mapl.data.units.shards import ShardKey
 from mapl.errors import InvalidParameter, PlanMismatch
-from mapl.pipeline.folder import RunFolder
+from mapl.pipeline.runs.folder import RunFolder
 
 REQUEST = {"plan": "d" * 64, "table": "e" * 64}
 

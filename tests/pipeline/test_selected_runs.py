@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,19 +12,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from killable import started
+from killable import ended
 from watched import Poll, rows_where
 
-from mapl.data.cells import Cells
-from mapl.data.shards import ShardKey, split
+from mapl.data.cells.partition import Cells
 from mapl.data.synthetic import LABEL, UNIT
-from mapl.data.table import PrivateTable
-from mapl.pipeline import method, selection
-from mapl.pipeline.set_aside import PLACES, PURPOSE, SHARE, SetAside
+from mapl.data.units.shards import ShardKey, divide
+from mapl.pipeline.choice.set_aside import JUDGES, PILOT, PLACES, PURPOSE, SetAside
+from mapl.pipeline.methods import selection
+from mapl.pipeline.methods.method import Results
+from mapl.pipeline.methods.teachers import TeachersMethod
+from mapl.pipeline.runs import run
 from mapl.planning.plan import Plan
 from mapl.release.best_of import BestOf
-from mapl.release.chain import check_export
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.chain import check_export
+from mapl.release.ledger.part import LedgerPart
+from mapl.release.ledger.sqlite import SqliteLedger
+from mapl.release.statement.selected_statement import OTHERS, TRIED
 from mapl.students.student import Student
 
 Mapl = Callable[..., Any]
@@ -51,11 +54,16 @@ def check_whole(folder: str = "run") -> dict[str, Any]:
     assert said["delta"] <= 1e-5
     assert said["plan_digest"] == plan.digest
     assert said["ledger_head"] == check_export(found["ledger"])
-    assert [stage["name"] for stage in said["stages"]] == [stage.name for stage in plan.stages]
-    methods = sum(stage["epsilon"] for stage in said["stages"] if stage["name"] != "selection")
-    assert 19 < methods <= 20
+    won = plan.stage("selection").parameters["candidates"], said["selected"]
+    names = [stage["name"] for stage in said["stages"]]
+    assert names == [
+        stage.name for stage in plan.stages if stage.only_if is None or stage.name.startswith(f"{won[1]}: ")
+    ]
+    assert len({stage.only_if for stage in plan.stages}) == won[0] + 1  # one for each, and none for what is tried
+    for part in (TRIED, OTHERS):
+        assert 19 < sum(stage["epsilon"] for stage in said["stages"] if stage["units"] == part) <= 20
     starts = [entry["stage"] for entry in found["ledger"] if entry["kind"] == "start"]
-    assert starts == [stage.name for stage in plan.stages]  # each of them once
+    assert starts == names  # each of them once
     assert (Path(folder) / "public" / "cells.parquet").exists() == (said["cells"] is not None)
     assert (said["cells"] is not None) == said["selected"].startswith("cells")
     assert found["settings"]["method"] == said["selected"]
@@ -68,14 +76,17 @@ def test_a_run_that_chooses(mapl: Mapl, clinic: Any) -> None:
     said = json.loads(ran.stdout)
     found = check_whole()
     assert [(stage.name, stage.units == "all") for stage in found["plan"].stages] == [
+        ("pilot teachers: labels", False),
+        ("pilot cells: counts", False),
+        ("selection", False),
         ("teachers: labels", False),
         ("cells: counts", False),
-        ("selection", False),
     ]
-    assert len({stage.units for stage in found["plan"].stages}) == 2
+    assert len({stage.units for stage in found["plan"].stages}) == 3
     assert said["accuracy"] > 0.6
     assert "one of 2 methods (teachers, cells)" in said["in_plain_words"]
-    assert any("set aside to compare the methods" in words for words in said["assumptions"])
+    assert "all others the chosen method alone was carried out" in said["in_plain_words"]
+    assert any("no unit was in two of these parts" in words for words in said["checked"])
     assert f"chosen: {said['selected']}" in said["why"]
     assert Path("run/public/report.html").exists()
     assert mapl("report", "run").code == 0
@@ -86,10 +97,9 @@ def test_variants_two_rounds_and_an_estimate(mapl: Mapl, clinic: Any) -> None:
     ran = mapl(*clinic.arguments(*more, "--rows", 600))
     assert ran.code == 0, ran.stderr
     names = [stage.name for stage in check_whole()["plan"].stages]
-    assert names == [
-        *("teachers: error", "teachers: labels", "teachers/logistic: error", "teachers/logistic: labels"),
-        *("cells/leaves: counts", "cells/leaves: counts again", "selection"),
-    ]
+    each = ["teachers: error", "teachers: labels", "teachers/logistic: error", "teachers/logistic: labels"]
+    each += ["cells/leaves: counts", "cells/leaves: counts again"]
+    assert names == [*(f"pilot {name}" for name in each), "selection", *each]
 
 
 @pytest.mark.parametrize("more", [("--adjacency", "replace-one"), ("--label-private",)], ids=lambda more: more[-1])
@@ -99,7 +109,7 @@ def test_other_neighbours(mapl: Mapl, clinic: Any, more: tuple[str, ...]) -> Non
         arguments[2:4] = []  # there are no public rows
     ran = mapl(*arguments)
     assert ran.code == 0, ran.stderr
-    assert check_whole()["plan"].stages[-1].parameters["sensitivity"] == 2
+    assert check_whole()["plan"].stage("selection").parameters["sensitivity"] == 2
 
 
 def test_a_learner_without_a_place_is_refused(mapl: Mapl, clinic: Any) -> None:
@@ -121,7 +131,7 @@ def crashed(mapl: Mapl, arguments: list[Any]) -> list[tuple[str, str]]:
         return [(entry.stage, entry.hash) for entry in ledger.entries()]
 
 
-@pytest.mark.parametrize("moment", ["before the choice", "before its record", "after it"])
+@pytest.mark.parametrize("moment", ["before the choice", "before its record", "before the winner", "after it"])
 def test_a_run_that_is_killed_goes_on_and_spends_once(
     mapl: Mapl, clinic: Any, monkeypatch: pytest.MonkeyPatch, polls: list[Poll], moment: str
 ) -> None:
@@ -134,18 +144,25 @@ def test_a_run_that_is_killed_goes_on_and_spends_once(
             patch.setattr(selection, "select", crash)
         elif moment == "before its record":
             patch.setattr(BestOf, "release", crash)
+        elif moment == "before the winner":
+            real = LedgerPart.open
+            patch.setattr(
+                LedgerPart, "open", lambda self, *given: (real if "'pilot " in repr(self) else crash)(self, *given)
+            )
         else:
-            patch.setattr(method, "publish_labels", crash)
+            patch.setattr(run, "publish_labels", crash)
         recorded = crashed(mapl, arguments)
-    if moment == "after it":
+    n_polls = len(polls)
+    if moment in ("before the winner", "after it"):
         monkeypatch.setattr(SetAside, "right", crash)  # nobody is asked again
     ran = mapl(*arguments)
     assert ran.code == 0, ran.stderr
     ledger = check_whole()["ledger"]
     assert [(entry["stage"], entry["hash"]) for entry in ledger][: len(recorded)] == recorded
-    assert len(ledger) == 7
-    assert len(polls) == 2
-    assert not polls[1].votes  # no teacher was trained again
+    assert len(ledger) == 9
+    again = polls[n_polls:] if moment == "after it" else polls[n_polls : n_polls + 1]
+    assert again
+    assert not any(poll.votes for poll in again)  # no teacher was trained again
 
 
 def test_killed_again_and_again(clinic: Any, tmp_path: Path) -> None:
@@ -159,32 +176,24 @@ def test_killed_again_and_again(clinic: Any, tmp_path: Path) -> None:
             ledger.verify()
             return [entry.hash for entry in ledger.entries()]
 
-    def killed_when(ripe: Callable[[], bool]) -> int | None:
-        process, deadline = started(clinic.arguments(*SELECT), tmp_path), time.monotonic() + 60
-        while process.exitcode is None and time.monotonic() < deadline and not ripe():
-            time.sleep(0.005)
-        process.kill()
-        process.join(60)
-        return process.exitcode
-
     seen: list[str] = []
-    for moment in (3, 6, "statement.json"):
-        ripe = (public / moment).exists if isinstance(moment, str) else lambda n=moment: len(entries()) >= n
-        assert killed_when(ripe) in (-9, 0)
+    for moment in (3, 6, 8, public / "statement.json"):
+        assert ended(clinic.arguments(*SELECT), tmp_path, dies=moment) == -9
         now = entries()
         assert now[: len(seen)] == seen  # what was recorded stays, and is never recorded again
         seen = now
-    if not (private / "finished").exists():
-        assert killed_when(lambda: False) == 0
-    assert len(seen) == 7
+        if isinstance(moment, int):
+            assert len(seen) == moment
+    assert ended(clinic.arguments(*SELECT), tmp_path) == 0
+    assert len(seen) == 9
     assert entries() == seen
     check_whole(str(tmp_path / "run"))
 
 
-def test_somebody_set_aside_is_seen_by_no_method(
+def test_somebody_is_seen_by_one_part(
     mapl: Mapl, clinic: Any, polls: list[Poll], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a person who was set aside, teachers vote the same and cells count the same."""
+    """Without a person, what is tried changes, or what the winner counts, or for one who chooses neither."""
     counted: list[Any] = []
     real = Cells.counts
 
@@ -193,37 +202,32 @@ def test_somebody_set_aside_is_seen_by_no_method(
         return counted[-1]
 
     monkeypatch.setattr(Cells, "counts", counts)
+    monkeypatch.setattr(BestOf, "release", lambda *given: 1)  # cells, whatever the scores are
     table = pa.parquet.read_table(clinic.private)
     people = np.array(table[UNIT].to_pylist())
-    key = ShardKey(b"k" * 32)
     names = sorted(set(people))
-    aside = split([name.encode() for name in names], key, SHARE, PURPOSE)
-    somebody = {here: next(n for n, a in zip(names, aside, strict=True) if a == here) for here in (True, False)}
-    for number, without in enumerate([None, somebody[True], somebody[False]]):
+    parts = divide([name.encode() for name in names], ShardKey(b"k" * 32), (PILOT, JUDGES), PURPOSE)
+    somebody = [names[int(np.flatnonzero(parts == part)[0])] for part in (0, 1, 2)]
+    for number, without in enumerate([None, *somebody]):
         path = Path(f"private-{number}.parquet")
         pa.parquet.write_table(rows_where(table, people != without), path)
         assert mapl(*clinic.arguments(*SELECT, "--out", f"run-{number}", private=path)).code == 0
-    assert polls[1].shards == polls[0].shards
-    assert polls[1].votes == polls[0].votes
-    assert (counted[1] == counted[0]).all()
-    assert len(polls[0].changed_shards(polls[2])) == 1
-    assert np.abs(counted[2] - counted[0]).sum() == 1
+    for poll in polls[2:]:
+        assert poll.shards == polls[0].shards
+        assert poll.votes == polls[0].votes
+    assert len(polls[0].changed_shards(polls[1])) == 1
+    moved = [[int(np.abs(counted[2 * run + part] - counted[part]).sum()) for part in (0, 1)] for run in (1, 2, 3)]
+    assert moved == [[1, 0], [0, 0], [0, 1]]  # where methods were tried, and where the winner was carried out
 
 
 def test_a_method_without_labels_is_never_right(mapl: Mapl, clinic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Teachers that released nothing have no student; the run goes on with cells, or says that there is none."""
-    real = selection.by_teachers
+    real = TeachersMethod.release
 
-    def silent(*given: Any) -> Any:
-        made = real(*given)
+    def silent(self: TeachersMethod, *given: Any) -> Results:
+        return replace(real(self, *given), lesson=None)
 
-        def on(table: PrivateTable) -> Any:
-            work = made.on(table)
-            return lambda place: replace(work(place), train=None)
-
-        return replace(made, on=on)
-
-    monkeypatch.setattr(selection, "by_teachers", silent)
+    monkeypatch.setattr(TeachersMethod, "release", silent)
     ran = mapl(*clinic.arguments(*SELECT))
     assert ran.code == 0, ran.stderr
     assert check_whole()["statement"]["selected"] == "cells"  # dozens of units ahead at epsilon 20

@@ -13,104 +13,112 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_tables import ALWAYS, CLASSES, EPSILON, KEY, asking, private
 
-from mapl.audit.cell_tables import Table, World, below_exp, neighbours
-from mapl.data.identities import Identities
-from mapl.data.shards import split
-from mapl.data.table import PrivateTable
+from mapl.audit.counts.tables import CellWorld, Table, below_exp, neighbours
+from mapl.data.tables.table import PrivateTable
+from mapl.data.units.identities import Identities
+from mapl.data.units.shards import divide
 from mapl.errors import InvalidParameter
-from mapl.pipeline.label import identities
-from mapl.pipeline.request import Adjacency, Request
-from mapl.pipeline.selection import shares
-from mapl.pipeline.set_aside import PURPOSE, SHARE, SetAside, parted
+from mapl.pipeline.choice.set_aside import JUDGES, PILOT, PURPOSE, SetAside, ThreeParts, part_units
+from mapl.pipeline.methods.selection import request_of_winner, shares
+from mapl.pipeline.request import Request
+from mapl.pipeline.votes.labelling import identify_units
 from mapl.release.best_of import BestOf
 from mapl.release.cell_counts import SENSITIVITY
-from mapl.types import Budget
+from mapl.types import Adjacency, Budget
 
-# The exact promise: two methods with half of epsilon each, and the choice, on all small tables and all neighbours.
-
-
-Parts = Callable[[PrivateTable, Adjacency], tuple[PrivateTable, PrivateTable]]
+# The exact promise: two methods with half of epsilon each on the pilot, the choice, and the winner with all of
+# epsilon on the others, on all small tables and all neighbours.
 
 
-def honest(table: PrivateTable, adjacency: Adjacency) -> tuple[PrivateTable, PrivateTable]:
-    return parted(table, KEY, adjacency)
+Divide = Callable[[PrivateTable, Adjacency], tuple[PrivateTable, PrivateTable, PrivateTable]]
 
 
-def chosen_by_those_learned_from(table: PrivateTable, adjacency: Adjacency) -> tuple[PrivateTable, PrivateTable]:
-    learned_from, _ = parted(table, KEY, adjacency)
-    return learned_from, learned_from
+def honest(table: PrivateTable, adjacency: Adjacency) -> ThreeParts:
+    return part_units(table, KEY, adjacency)
 
 
-def chosen_by_everybody(table: PrivateTable, adjacency: Adjacency) -> tuple[PrivateTable, PrivateTable]:
-    return parted(table, KEY, adjacency)[0], table
+def chosen_by_those_tried_on(table: PrivateTable, adjacency: Adjacency) -> ThreeParts:
+    parts = honest(table, adjacency)
+    return parts._replace(judges=parts.pilot)
 
 
-def every_other_row(table: PrivateTable, adjacency: Adjacency) -> tuple[PrivateTable, PrivateTable]:
+def chosen_by_everybody(table: PrivateTable, adjacency: Adjacency) -> ThreeParts:
+    return honest(table, adjacency)._replace(judges=table)
+
+
+def winner_on_the_pilot_too(table: PrivateTable, adjacency: Adjacency) -> ThreeParts:
+    return honest(table, adjacency)._replace(others=table)
+
+
+def winner_on_the_judges_too(table: PrivateTable, adjacency: Adjacency) -> ThreeParts:
+    parts = divide(identify_units(table, adjacency), KEY, (PILOT, JUDGES), PURPOSE)
+    return honest(table, adjacency)._replace(others=table.take(np.flatnonzero(parts > 0)))
+
+
+def every_other_row(table: PrivateTable, adjacency: Adjacency) -> ThreeParts:
     rows = np.arange(len(table.labels))
-    ids = table.unit_ids
-    some = [
-        PrivateTable(table.rows[here], table.labels[here], None if ids is None else ids.take(rows[here]))
-        for here in (rows % 2 == 0, rows % 2 == 1)
-    ]
-    return some[0], some[1]
+    return ThreeParts(table.take(rows[::3]), table.take(rows[1::3]), table.take(rows[2::3]))
 
 
 Law = tuple[Fraction, ...]
+Counts = tuple[int, ...]
 
 
-def law_of(parts: Parts, adjacency: Adjacency, unit: str | None) -> Callable[[Table], Law]:
-    """Return the exact chances of (label of one method, label of the other, choice) as a function of a table.
+def law_of(parts: Divide, adjacency: Adjacency, unit: str | None) -> Callable[[Table], Law]:
+    """Return the exact chances of (label of each pilot, choice, label of the winner) as a function of a table.
 
-    A method here is a draw of a label by how many units have it, at half of epsilon, and its student always says
-    that label. Everything else is what a run does: identities, parts, one record of each unit, scores, the choice.
+    A method here is a draw of a label by how many units have it, and its student always says that label. The second
+    method turns every label round, so that who was chosen matters to what the winner releases. Everything else is
+    what a run does: identities, parts, one record of each unit, scores, the choice.
     """
     request, sensitivity = asking(adjacency, unit), SENSITIVITY[adjacency]
-    vote, best = BestOf(EPSILON / 2, 2, sensitivity), BestOf(EPSILON, 2, sensitivity)
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], Law] = {}
+    half, best = BestOf(EPSILON / 2, 2, sensitivity), BestOf(EPSILON, 2, sensitivity)
+    known: dict[tuple[Counts, ...], Law] = {}
 
     def law(table: Table) -> Law:
         ids = [who for who, _, _ in table] if unit is not None else None
         whole = private([point for _, point, _ in table], [label for _, _, label in table], ids)
-        learned_from, aside = parts(whole, adjacency)
-        taught, judges = (SetAside.of(part, request, KEY) for part in (learned_from, aside))
-        votes = tuple(int((taught.labels == code).sum()) for code in (0, 1))
-        right = tuple(int((judges.labels == code).sum()) for code in (0, 1))
-        if (votes, right) not in known:
+        pilot, judges, others = (SetAside.of(part, request, KEY) for part in parts(whole, adjacency))
+        counts = tuple(tuple(int((one.labels == code).sum()) for code in (0, 1)) for one in (pilot, judges, others))
+        if counts not in known:
+            tried, right, rest = (np.array(one) for one in counts)
             assert [judges.right(one) for one in ALWAYS] == list(right)
-            said = vote.law(np.array(votes))
-            known[votes, right] = tuple(
-                said[a] * said[b] * chance
+            said, alone = half.law(tried), best.law(rest)
+            known[counts] = tuple(
+                said[a] * said[1 - b] * chance * (alone[label] if chosen == 0 else alone[1 - label])
                 for a, b in product((0, 1), repeat=2)
-                for chance in best.law(np.array([right[a], right[b]]))
+                for chosen, chance in enumerate(best.law(right[[a, b]]))
+                for label in (0, 1)
             )
-        return known[votes, right]
+        return known[counts]
 
     return law
 
 
-def some_of_both_parts(names: Iterable[Any], ids: Callable[[Any], Identities]) -> list[Any]:
-    """Return two that the key sets aside, and two that it does not."""
-    found: dict[bool, list[Any]] = {True: [], False: []}
+def some_of_every_part(names: Iterable[Any], ids: Callable[[Any], Identities]) -> list[Any]:
+    """Return two of the pilot, one who judges, and one of the others."""
+    wanted = {0: 2, 1: 1, 2: 1}
+    found: dict[int, list[Any]] = {part: [] for part in wanted}
     for name in names:
-        found[bool(split(ids(name), KEY, SHARE, PURPOSE)[0])].append(name)
-        if all(len(one) >= 2 for one in found.values()):
-            return [*found[True][:2], *found[False][:2]]
+        found[int(divide(ids(name), KEY, (PILOT, JUDGES), PURPOSE)[0])].append(name)
+        if all(len(found[part]) >= n for part, n in wanted.items()):
+            return [name for part, n in wanted.items() for name in found[part][:n]]
     raise AssertionError("no such names")
 
 
-def world(unit: str | None, adjacency: Adjacency) -> World:
-    """People, or where there are none the records themselves, of whom some are set aside."""
+def world(unit: str | None, adjacency: Adjacency) -> CellWorld:
+    """People, or where there are none the records themselves, of every part."""
     if unit is not None:
-        people = some_of_both_parts(
-            (f"p{i}" for i in range(100)), lambda name: identities(private([0.0], [0], [name]), adjacency)
+        people = some_of_every_part(
+            (f"p{i}" for i in range(400)), lambda name: identify_units(private([0.0], [0], [name]), adjacency)
         )
-        return World(tuple(people), (0.0,), (0, 1), 3)
-    # A label is part of a record's identity unless it is all that is private; points on both sides are enough.
-    points = some_of_both_parts(map(float, range(100)), lambda x: identities(private([x], [0]), adjacency))
-    return World(("nobody",), tuple(points), (0, 1), 3)
+        return CellWorld(tuple(people), (0.0,), (0, 1), 3)
+    # A label is part of a record's identity unless it is all that is private; points of every part are enough.
+    points = some_of_every_part(map(float, range(400)), lambda x: identify_units(private([x], [0]), adjacency))
+    return CellWorld(("nobody",), tuple(points), (0, 1), 3)
 
 
-def worst_ratio(parts: Parts, adjacency: Adjacency, unit: str | None) -> Fraction:
+def worst_ratio(parts: Divide, adjacency: Adjacency, unit: str | None) -> Fraction:
     law = law_of(parts, adjacency, unit)
     laws: dict[Table, Any] = {table: law(table) for table in world(unit, adjacency).tables()}
     worst, n_pairs = Fraction(1), 0
@@ -137,11 +145,17 @@ def test_methods_and_choice_together_cost_one_epsilon(adjacency: Adjacency, unit
     assert below_exp(EPSILON / 2) < worst <= below_exp(EPSILON)
 
 
-TWINS: list[Parts] = [chosen_by_those_learned_from, chosen_by_everybody, every_other_row]
+TWINS: list[Divide] = [
+    chosen_by_those_tried_on,
+    chosen_by_everybody,
+    winner_on_the_pilot_too,
+    winner_on_the_judges_too,
+    every_other_row,
+]
 
 
 @pytest.mark.parametrize("twin", TWINS, ids=[twin.__name__ for twin in TWINS])
-def test_a_choice_by_others_is_caught(twin: Parts) -> None:
+def test_a_unit_in_two_parts_is_caught(twin: Divide) -> None:
     assert worst_ratio(twin, "add-remove", "person") > below_exp(EPSILON)
 
 
@@ -163,7 +177,9 @@ def test_shares_add_up_to_the_budget(epsilon: float, delta: float, names: set[st
     assert epsilon * (1 - 1e-12) <= sum(Fraction(part.budget.epsilon) for part in parts) <= Fraction(epsilon)
     teachers = [part for part, one in zip(parts, request.candidates, strict=True) if one.method == "teachers"]
     assert sum(part.budget.delta for part in teachers) <= delta * (1 + 1e-12)
-    assert {part.n_rows for part in parts} == {800}
+    assert {part.n_rows for part in parts} == {round(PILOT * 1000)}
+    assert request_of_winner(request).budget == request.budget
+    assert request_of_winner(request).n_rows == round((1 - PILOT - JUDGES) * 1000)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +187,10 @@ def test_shares_add_up_to_the_budget(epsilon: float, delta: float, names: set[st
     [
         ("select:cells", "name 2 to 8 different methods"),
         ("select:cells,cells", "name 2 to 8 different methods"),
-        ("select:teachers,cells/squares", "'cells/squares'; allowed are teachers, cells, teachers/LEARNER"),
+        (
+            "select:teachers,cells/squares",
+            "'cells/squares'; allowed are teachers, cells, moments, teachers/LEARNER",
+        ),
         ("select:teachers/nobody,cells", "'teachers/nobody'; allowed are"),
         ("select:", "name 2 to 8"),
         ("selected", "or a private selection such as select:teachers,cells"),

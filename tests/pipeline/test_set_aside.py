@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from toy_tables import ALWAYS, KEY, asking, private, student
 
-from mapl.data.identities import Identities
+from mapl.data.units.identities import Identities
 from mapl.errors import GuaranteeBroken
-from mapl.pipeline.request import Adjacency
-from mapl.pipeline.set_aside import PLACES, SHARE, SetAside, parted, refuse_shared
+from mapl.pipeline.choice.set_aside import JUDGES, PILOT, PLACES, SetAside, part_units, refuse_shared
+from mapl.types import Adjacency
 
 
 @settings(max_examples=60, deadline=None)
@@ -23,25 +23,27 @@ from mapl.pipeline.set_aside import PLACES, SHARE, SetAside, parted, refuse_shar
 )
 def test_a_unit_is_in_one_part_whoever_else_is_there(ids: list[int], adjacency: Adjacency) -> None:
     table = private(np.arange(len(ids)) / 7, np.zeros(len(ids), int), map(str, ids))
-    learned_from, aside = parted(table, KEY, adjacency)
-    mine, others = set(learned_from.unit_ids.to_pylist()), set(aside.unit_ids.to_pylist())
-    assert not mine & others
-    assert len(learned_from.labels) + len(aside.labels) == len(ids)
-    alone = private([0.0], [1], [str(ids[0])])
-    assert (len(parted(alone, KEY, adjacency)[1].labels) == 1) == (str(ids[0]) in others)
+    parts = part_units(table, KEY, adjacency)
+    who = [set(part.unit_ids.to_pylist()) for part in parts]
+    assert sum(map(len, who)) == len(set(ids)) == len(set.union(*who))
+    assert sum(len(part.labels) for part in parts) == len(ids)
+    alone = part_units(private([0.0], [1], [str(ids[0])]), KEY, adjacency)
+    assert [len(part.labels) == 1 for part in alone] == [str(ids[0]) in one for one in who]
 
 
-def test_about_a_fifth_is_set_aside() -> None:
+def test_parts_are_about_as_large_as_they_should_be() -> None:
     n = 4000
-    _, aside = parted(private(np.arange(n), np.zeros(n, int)), KEY, "add-remove")
-    assert abs(len(aside.labels) - SHARE * n) < 5 * (n * SHARE * (1 - SHARE)) ** 0.5
+    parts = part_units(private(np.arange(n), np.zeros(n, int)), KEY, "add-remove")
+    for part, share in zip(parts, (PILOT, JUDGES, 1 - PILOT - JUDGES), strict=True):
+        assert abs(len(part.labels) - share * n) < 5 * (n * share * (1 - share)) ** 0.5
 
 
-def test_a_unit_in_both_parts_is_refused() -> None:
+@pytest.mark.parametrize("apart", [(0, 1), (1, 2), (0, 2), (2, 0)])
+def test_a_unit_in_two_parts_is_refused(apart: tuple[int, int]) -> None:
     ids = Identities.of([b"ann", b"bob", b"ann"])
-    refuse_shared(ids, np.array([True, False, True]))
-    with pytest.raises(GuaranteeBroken, match="learned from and set aside"):
-        refuse_shared(ids, np.array([True, False, False]))
+    refuse_shared(ids, np.array([apart[0], apart[1], apart[0]], np.int8))
+    with pytest.raises(GuaranteeBroken, match="in two parts of the units"):
+        refuse_shared(ids, np.array([apart[0], apart[1], apart[1]], np.int8))
 
 
 def rounding(rows: Any) -> Any:
@@ -61,6 +63,7 @@ points = st.lists(st.tuples(st.integers(-2, 9), st.booleans()), min_size=1, max_
 
 @settings(max_examples=60, deadline=None)
 @given(records=points, place=st.integers(0, 40), function=st.sampled_from([rounding, failing]))
+@example(records=[(-1, True), (9, True), (8, True), (7, True)], place=0, function=failing)
 def test_one_record_more_is_right_or_wrong_and_changes_nothing_else(
     records: list[tuple[int, bool]], place: int, function: Callable[[Any], Any]
 ) -> None:

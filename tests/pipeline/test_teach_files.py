@@ -15,8 +15,8 @@ import pytest
 from kept_teachers import questions, taught
 from sklearn.linear_model import LogisticRegression
 
-from mapl.errors import InvalidData, InvalidParameter, MaplError
-from mapl.pipeline.online import OnlineRun
+from mapl.errors import InvalidData, InvalidParameter, MaplError, PlanMismatch
+from mapl.pipeline.online.run import OnlineRun
 from mapl.teachers.panel import LinearPanel
 
 
@@ -110,8 +110,8 @@ class TestSpoiledFiles:
     def test_an_edited_plan(self, copy: Path) -> None:
         path = copy / "public" / "plan.json"
         path.write_text(path.read_text().replace('"epsilon": 20.0', '"epsilon": 19.0'))
-        with pytest.raises(MaplError):
-            _ = OnlineRun.read(copy).mechanism
+        with pytest.raises(PlanMismatch, match="plan is not what it was taught with"):
+            OnlineRun.read(copy)
 
     @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"kind": "cells"}'])
     def test_other_settings(self, copy: Path, text: str) -> None:

@@ -17,10 +17,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mapl.data.conform import conformed
+from mapl.data.reading.conform import conform
 from mapl.data.synthetic import LABEL, UNIT, Clinic
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.pipeline.online import OnlineRun
+from mapl.pipeline.online.run import OnlineRun
 from mapl.teachers import Command
 from mapl.teachers.panel import LinearPanel
 
@@ -103,17 +103,17 @@ ADULT = Path(__file__).parents[2].parent / "shared" / "data" / "adult.parquet"
 @pytest.mark.skipif(not ADULT.exists(), reason="needs ../shared/data/adult.parquet")
 @pytest.mark.parametrize("learner", ["ridge", "logistic", "text"])
 def test_real_rows_are_voted_on_as_predict_says(learner: str) -> None:
-    from mapl.data.schema import draft
-    from mapl.pipeline.questions import QuestionForm
+    from mapl.data.tables.schema import draft_schema
+    from mapl.pipeline.online.questions import QuestionForm
     from mapl.teachers import as_learner
     from mapl.teachers.panel.keeping import as_weights
 
     table = pa.parquet.read_table(ADULT).slice(0, 6000)
     labels = table["label"].to_numpy().astype(np.int32)
     table = table.drop_columns(["label", "split"])
-    schema = draft(table.slice(4000))
+    schema = draft_schema(table.slice(4000))
     made = as_learner(learner, CLASSES, schema)
-    rows = conformed(table, schema, "rows")
+    rows = conform(table, schema, "rows")
     fitted = [
         made.train(rows.slice(40 * k, 40), labels[40 * k : 40 * k + 40], n_classes=2, seed=k) for k in range(100)
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -12,13 +14,14 @@ import pyarrow.parquet
 import pytest
 from kept_teachers import K, questions, taught
 
-from mapl.data.conform import conformed
-from mapl.data.shards import ShardKey
+from mapl.data.reading.conform import conform
 from mapl.data.synthetic import UNIT
-from mapl.errors import InvalidParameter, PlanMismatch
-from mapl.pipeline import teach as teaching
-from mapl.pipeline.online import OnlineRun
+from mapl.data.units.shards import ShardKey
+from mapl.errors import InvalidData, InvalidParameter, PlanMismatch
+from mapl.pipeline.online import teach as teaching
+from mapl.pipeline.online.run import OnlineRun
 from mapl.release import MemoryLedger
+from mapl.release.ledger.sqlite import SqliteLedger
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,8 @@ def copy(run: Path, tmp_path: Path) -> Path:
 
 def test_a_run_is_public_and_private_halves_and_spends_nothing(run: Path) -> None:
     assert sorted(one.name for one in (run / "public").iterdir()) == ["plan.json", "schema.json", "settings.json"]
-    assert not (run / "private" / "ledger.sqlite").exists()
+    with SqliteLedger(run / "private" / "ledger.sqlite") as ledger:
+        assert [(one.kind, one.answered, one.abstained) for one in ledger.entries()] == [("plan", 0, 0)]
     assert stat.S_IMODE((run / "private").stat().st_mode) == 0o700
     kept = [one for one in (run / "private").rglob("*") if one.is_file()]
     assert all(stat.S_IMODE(one.stat().st_mode) == 0o600 for one in kept)
@@ -71,7 +75,7 @@ def test_the_teachers_vote_as_they_did_when_they_were_trained(
     opened = OnlineRun.read(tmp_path / "run")
     ((learner, sharded),) = seen
     rows = questions()
-    asked = learner.prepare(conformed(pa.Table.from_pylist(rows), opened.schema, "questions"))
+    asked = learner.prepare(conform(pa.Table.from_pylist(rows), opened.schema, "questions"))
     expected = np.zeros((len(rows), 2), dtype=int)
     for k in range(K):
         predict = learner.train(*sharded.shard(k), n_classes=2, seed=k)
@@ -198,8 +202,67 @@ def test_every_mechanism_is_calibrated_again_as_the_plan_says(clinic: Any, tmp_p
         assert not opened.coins().private
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("seed", 1), ("seed", 0), ("mechanism", "plurality"), ("settings", {"max_abstentions": 7})),
+        *(("may_abstain", False), ("agreement", [[0.99, 1.0]]), ("unit", None)),
+    ],
+)
+def test_the_public_half_decides_nothing_about_noise(copy: Path, name: str, value: Any) -> None:
+    file = copy / "public" / "settings.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {name: value}))
+    with pytest.raises(PlanMismatch, match=f"was edited, or belongs to another run: {name} is not what it was"):
+        OnlineRun.read(copy)
+
+
+def test_a_schema_that_was_edited_is_refused(copy: Path) -> None:
+    file = copy / "public" / "schema.json"
+    said = json.loads(file.read_text())
+    said["columns"][0]["spread"] += 1
+    file.write_text(json.dumps(said))
+    with pytest.raises(PlanMismatch, match="columns is not what it was taught with"):
+        OnlineRun.read(copy)
+
+
+def test_seeded_coins_stay_seeded_and_say_so(clinic: Any, tmp_path: Path) -> None:
+    taught(clinic, tmp_path / "run", seed=5)
+    opened = OnlineRun.read(tmp_path / "run")
+    assert not opened.coins().private
+    file = tmp_path / "run" / "public" / "settings.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"seed": None}))
+    with pytest.raises(PlanMismatch, match="seed is not what it was taught with"):
+        OnlineRun.read(tmp_path / "run")
+
+
+def test_where_the_private_half_says_nothing_coins_are_the_systems(copy: Path) -> None:
+    """As where an earlier mapl began the run without noting a seed there."""
+    request = copy / "private" / "request.json"
+    said = json.loads(request.read_text())
+    del said["seed"]
+    request.write_text(json.dumps(said))
+    assert OnlineRun.read(copy).coins().private
+    file = copy / "public" / "settings.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"seed": 5}))
+    with pytest.raises(PlanMismatch, match="seed is not what"):
+        OnlineRun.read(copy)
+    request.write_text("{")
+    with pytest.raises(InvalidData, match=r"request\.json is damaged"):
+        OnlineRun.read(copy)
+
+
 def test_labels_alone_cannot_be_protected_online(clinic: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="protect whole rows"):
         taught(clinic, tmp_path / "run", adjacency="labels")
     with pytest.raises(InvalidParameter, match="planned number of questions"):
         taught(clinic, tmp_path / "run", n_queries=None)
+
+
+def test_a_copy_is_known_for_one_before_anybody_asked(run: Path, tmp_path: Path) -> None:
+    """Two copies would each have the whole budget."""
+    shutil.copytree(run, tmp_path / "copy")
+    locked = {}
+    for folder in (run, tmp_path / "copy"):
+        with SqliteLedger(folder / "private" / "ledger.sqlite") as ledger:
+            locked[folder.name] = ledger.locked
+    assert locked == {run.name: False, "copy": True}

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mapl.data.classes import Classes
-from mapl.data.schema import draft
-from mapl.data.shards import ShardKey
-from mapl.data.table import PrivateTable
-from mapl.pipeline.request import Adjacency, Request
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.tables.schema import draft_schema
+from mapl.data.tables.table import PrivateTable
+from mapl.data.units.shards import ShardKey
+from mapl.pipeline.request import Request
 from mapl.students.student import Student
-from mapl.types import Budget
+from mapl.types import Adjacency, Budget
 
 KEY = ShardKey(bytes(range(32)))
 CLASSES = Classes(("no", "yes"))
@@ -31,7 +32,7 @@ def asking(adjacency: Adjacency, unit: str | None, **settings: Any) -> Request:
 def private(rows: Any, labels: Any, ids: Any = None) -> PrivateTable:
     unit_ids = None if ids is None else pa.array(list(ids), pa.string())
     matrix = np.asarray(rows, dtype=np.float64).reshape(len(labels), -1 if len(labels) else 1)
-    return PrivateTable(matrix, np.asarray(labels, dtype=np.int32), unit_ids)
+    return PrivateTable(PrivateRows(matrix), np.asarray(labels, dtype=np.int32), unit_ids)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Model:
 
 
 def student(function: Callable[[Any], Any]) -> Student:
-    schema = draft(np.array([[0.25], [1.5]]), classes=CLASSES.names)
+    schema = draft_schema(np.array([[0.25], [1.5]]), classes=CLASSES.names)
     return Student(Model(function), CLASSES, schema, "test", "plain", 1, on_matrix=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mapl.data.rows import for_learner, take
+from mapl.data.tables.rows import for_learner, take
 
 
 @dataclass

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mapl.errors import InvalidParameter
-from mapl.planning.agreement import DEFAULT, Agreement, agreement_from
-
-VOTES = Path(__file__).parents[2].parent / "shared" / "data" / "votes"
+from mapl.planning.votes.agreement import DEFAULT, Agreement
 
 
 @pytest.mark.parametrize(
@@ -77,42 +74,6 @@ def test_a_winner_with_less_than_half_the_votes_still_wins(share: float, n_class
     assert int(block.counts.sum()) == 100
     assert int(block.counts.max()) == round(100 * share)
     assert int(block.distances[0]) <= round(100 * share) / 2
-
-
-@pytest.mark.parametrize("rate", [0.0, 1e-9, 0.001, 0.05, 0.2, 0.5, 0.7, 1.0])
-def test_a_rate_gives_a_sound_agreement(rate: float) -> None:
-    agreement = agreement_from(rate)
-    assert float(agreement.weights().sum()) == pytest.approx(1)
-    assert all(0.5 <= share <= 1 for share, _ in agreement.groups)
-    assert len(agreement.tallies(100, 2)) == len(agreement.groups)
-    mean = sum(share * weight for share, weight in agreement.groups)
-    # The winner has at least the share of those who are right, as far as they are the majority.
-    assert mean >= 1 - min(rate, 0.5) - 1e-3
-
-
-def test_better_teachers_agree_more() -> None:
-    means = [sum(s * w for s, w in agreement_from(rate).groups) for rate in np.linspace(0, 0.5, 20)]
-    assert means == sorted(means, reverse=True)
-    assert agreement_from(0.6) == agreement_from(0.5)
-    for rate in (-0.1, 1.1, math.nan):
-        with pytest.raises(InvalidParameter, match="error rate"):
-            agreement_from(rate)
-
-
-def test_the_model_of_agreement_lies_between_two_real_sets_of_votes() -> None:
-    """Winner's shares of 250 real teachers each: distance below 0.07 on average, one set above, one below."""
-    if not VOTES.is_dir():
-        pytest.skip("needs ../shared/data/votes")
-    above = {}
-    for name in ("adult", "mnist"):
-        counts = np.load(VOTES / f"{name}_250_teachers.npy")
-        truth = np.load(VOTES / f"{name}_labels.npy").astype(int)
-        wrong = 1 - float(counts[np.arange(len(truth)), truth].mean()) / 250
-        real = np.quantile(counts.max(axis=1) / 250, (np.arange(600) + 0.5) / 600)
-        model = np.concatenate([[s] * round(600 * w) for s, w in agreement_from(wrong).groups[::-1]])
-        assert np.abs(real - model).mean() < 0.07
-        above[name] = float((real - model).mean())
-    assert above["adult"] > 0 > above["mnist"]
 
 
 @pytest.mark.parametrize("n_teachers", [100, 251])

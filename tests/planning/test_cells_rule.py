@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapl.errors import InvalidParameter
-from mapl.planning.cells_rule import FEWEST_CELLS, MOST_CELLS, cells_for
+from mapl.planning.rules.cells import FEWEST_CELLS, MOST_CELLS, cells_for
 
 counts = st.integers(1, 10**7)
 epsilons = st.floats(1e-3, 50)

@@ -8,7 +8,7 @@ import pytest
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms import Task
 from mapl.planning import Agreement, choose
-from mapl.planning.expectation import apportioned, expect
+from mapl.planning.choosing.expectation import apportion, expect
 from mapl.types import Budget
 
 CONSENSUS = Agreement.parse("0.98:0.95,0.6:0.05")
@@ -89,6 +89,6 @@ def test_a_hopeless_budget_is_refused_or_left_to_the_gate() -> None:
 
 
 def test_forecast_on_few_questions_is_whole() -> None:
-    shares = apportioned(Agreement.parse("0.9:1,0.8:1,0.7:1"), 100)
+    shares = apportion(Agreement.parse("0.9:1,0.8:1,0.7:1"), 100)
     assert shares.sum() == 100
     assert np.abs(shares - 33).max() <= 1

@@ -8,16 +8,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter
 from mapl.pipeline.request import Request
-from mapl.planning.earlier_runs import NOTHING, EarlierRun, EarlierRuns, composed
+from mapl.planning.budgets.earlier_runs import NOTHING, EarlierRun, EarlierRuns, compose_runs
 from mapl.planning.plan import Plan, Stage
-from mapl.release.promise import promise_of
+from mapl.release.ledger.chain import ANSWERS, START, Answers, Entry
+from mapl.release.ledger.limits import Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.statement.promise import promise_of
 from mapl.types import Budget
 
 
@@ -174,19 +178,52 @@ def test_the_same_promise_is_no_reason_to_refuse() -> None:
 
 
 def test_one_run_is_not_counted_twice() -> None:
-    with pytest.raises(InvalidParameter, match="given twice"):
-        EarlierRuns((run("one", head="ab"), run("one", head="ab")))
+    one = replace(run("one"), run_id="1d", place="/runs/one")
+    with pytest.raises(InvalidParameter, match=r"one is given twice \(also as copy\)"):
+        EarlierRuns((one, replace(one, name="copy", place="/backup/one")))
+
+
+def test_runs_without_an_id_are_two_runs_whatever_else_is_alike() -> None:
+    one, alike = run("one", head="ab"), run("one", head="ab")
+    assert EarlierRuns((one, alike)).epsilon == 2.0
+    found = compose_runs([one, replace(run("later", epsilon=0.5), before=(alike.promised(),))])
+    assert found is not None
+    assert found.epsilon == 2.5
+
+
+@pytest.mark.parametrize("said", [None, "", "ab12", 7, ["ab"], "1D" * 16])
+def test_what_is_no_id_that_mapl_drew_is_none(said: Any) -> None:
+    planned = plan()
+    known = EarlierRun.of("one", plan=planned.to_json(), statement=statement(planned, run_id="1d" * 16))
+    assert known.run_id == "1d" * 16
+    assert EarlierRun.of("one", plan=planned.to_json(), statement=statement(planned, run_id=said)).run_id is None
 
 
 def test_runs_that_published_the_same_are_two_runs() -> None:
-    """A ledger's head follows from plan and published labels: unanimous votes give every run of a plan the same."""
-    one, alike = (replace(run(name, head="ab"), place=f"/runs/{name}") for name in ("one", "alike"))
-    assert EarlierRuns((one, alike)).epsilon == 2.0
-    later = replace(run("later", epsilon=0.5), place="/runs/later", before=(one.promised(),))
-    for given_runs, total in (([alike, later], 2.5), ([one, later], 1.5), ([one, alike, later], 2.5)):
-        found = composed(given_runs)
+    """Two runs of one plan with equal outcomes, in folders of one name: 2 and 2, then 3, leave nothing of 7."""
+    planned = plan(2.0)
+    one, alike = (published(planned, place=f"/{where}/january") for where in ("a", "b"))
+    assert one.head != alike.head
+    assert EarlierRuns((one, alike)).epsilon == 4.0
+    third = replace(run("march", epsilon=3.0), place="/runs/march", run_id="3d", before=(one.promised(),))
+    for given_runs, total in (([alike, third], 7.0), ([one, third], 5.0), ([one, alike, third], 7.0)):
+        found = compose_runs(given_runs)
         assert found is not None
         assert found.epsilon == total
+    found = compose_runs([alike, third])
+    assert found is not None
+    with pytest.raises(CannotCalibrate, match=r"have together promised epsilon 7 .*Nothing is left of epsilon"):
+        found.rest(epsilon=7.0, delta=1e-5)
+
+
+def published(planned: Plan, *, place: str) -> EarlierRun:
+    """Publish the same labels as every other run of this plan, and read the run as a later one does."""
+    ledger = MemoryLedger()
+    ledger.open(planned.digest, Limits.of_plan(planned))
+    ledger.append(Entry(START, "labels"))
+    ledger.append(Entry(ANSWERS, "labels", 2), answers=Answers(np.array([1, 0], dtype=np.int8), None, 2))
+    said = statement(planned, ledger_head=ledger.head, run_id=ledger.run_id)
+    return EarlierRun.of("january", plan=planned.to_json(), statement=said, place=place)
 
 
 def test_an_unfinished_run_is_known_by_its_place() -> None:
@@ -200,7 +237,7 @@ def test_an_unfinished_run_is_known_by_its_place() -> None:
 
 
 def test_no_runs_compose_to_nothing() -> None:
-    assert composed([]) is None
+    assert compose_runs([]) is None
     with pytest.raises(InvalidParameter, match="no earlier runs"):
         EarlierRuns(())
 

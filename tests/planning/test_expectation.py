@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mapl.mechanisms import Task, make
-from mapl.mechanisms.confident_max import ConfidentMax
+from mapl.mechanisms.votes.confident_max import ConfidentMax
 from mapl.noise import SeededCoins
 from mapl.planning import Agreement
-from mapl.planning.expectation import asked_by, expect, fidelity, plurality_accuracy
-from mapl.planning.vote_sample import VoteSample
+from mapl.planning.choosing.expectation import count_asked, expect, fidelity, plurality_accuracy
+from mapl.planning.votes.sample import VoteSample
 from mapl.release import aggregate
 from mapl.types import ABSTAIN, Budget, State, Tallies
 
@@ -67,9 +67,9 @@ def test_fidelity_is_agreement_unless_the_truth_is_known() -> None:
 
 
 def test_limits_say_how_many_questions_are_taken() -> None:
-    assert asked_by(make("link", Task(TASK.budget, 100, 3, 40)), 1000) == 40
-    assert asked_by(ConfidentMax(30.0, 60, 20.0, 50, 10, 3), 1000) == 50
-    assert asked_by(make("ladder", TASK, max_abstentions=5), 1000) == 1000
+    assert count_asked(make("link", Task(TASK.budget, 100, 3, 40)), 1000) == 40
+    assert count_asked(ConfidentMax(30.0, 60, 20.0, 50, 10, 3), 1000) == 50
+    assert count_asked(make("ladder", TASK, max_abstentions=5), 1000) == 1000
 
 
 def test_groups_finer_than_questions_still_count() -> None:

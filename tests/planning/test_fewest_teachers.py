@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from mapl.planning.fewest_teachers import fewest_teachers
-from mapl.planning.learning_curve import LearningCurve
-from mapl.planning.outlook import Outlook
-from mapl.planning.question import Question
-from mapl.planning.search import by_merit, promising
+from mapl.planning.planner.outlook import Outlook
+from mapl.planning.planner.question import Question
+from mapl.planning.planner.search import by_merit, pick_promising
+from mapl.planning.rules.fewest_teachers import fewest_teachers
+from mapl.planning.votes.learning_curve import LearningCurve
 
 
 def outlook(n_teachers: int) -> Outlook:
@@ -37,7 +37,7 @@ def test_a_larger_budget_is_not_forecast_worse() -> None:
     curve, best = LearningCurve.parse("100:0.20,1000:0.16"), []
     for epsilon in np.geomspace(1, 8, 10):
         question = Question(delta=1e-6, epsilon=float(epsilon), rows=20_000, queries=1000, curve=curve)
-        best.append(max(promising(question), key=by_merit(question)).student_accuracy or 0.0)
+        best.append(max(pick_promising(question), key=by_merit(question)).student_accuracy or 0.0)
     falls = np.diff(best)
     assert falls.min() > -5e-5  # half a hundredth of a point; on a coarse grid of teachers it was ten times as much
     assert best[-1] > best[0]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mapl.planning.forecast import Forecast, forecast, reached
+from mapl.planning.choosing.forecast import Forecast, chance_of_being_reached, forecast
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,9 @@ def by_brute_force(questions: list[int], abstaining: list[float], limit: int) ->
 )
 def test_reached_is_exact_on_tiny_pools(questions: list[int], abstaining: list[float], limit: int) -> None:
     expected = by_brute_force(questions, abstaining, limit)
-    assert reached(np.array(questions), np.array(abstaining), limit) == pytest.approx(expected, abs=1e-12)
+    assert chance_of_being_reached(np.array(questions), np.array(abstaining), limit) == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 def one_group(n: int, chance: float, limit: int) -> float:
@@ -69,7 +71,7 @@ def one_group(n: int, chance: float, limit: int) -> float:
     [(40, 0.2, 3), (1000, 0.01, 12), (1000, 0.5, 30), (5000, 1e-4, 1), (40_000, 0.002, 90)],
 )
 def test_one_group_is_a_binomial(n: int, chance: float, limit: int) -> None:
-    assert reached(np.array([n]), np.array([chance]), limit) == pytest.approx(
+    assert chance_of_being_reached(np.array([n]), np.array([chance]), limit) == pytest.approx(
         [one_group(n, chance, limit)], rel=1e-9
     )
 
@@ -87,32 +89,32 @@ def test_one_group_is_a_binomial(n: int, chance: float, limit: int) -> None:
 )
 def test_large_pools_are_no_less_exact(n: int, chance: float, limit: int) -> None:
     """Many questions with few abstentions are far from Gaussian and must stay exact."""
-    assert reached(np.array([n]), np.array([chance]), limit) == pytest.approx(
+    assert chance_of_being_reached(np.array([n]), np.array([chance]), limit) == pytest.approx(
         [one_group(n, chance, limit)], rel=1e-2
     )
 
 
 def test_nobody_abstains_or_everybody_does() -> None:
-    assert reached(np.array([7, 3]), np.array([0.0, 0.0]), 1) == pytest.approx([1, 1])
-    assert reached(np.array([7, 3]), np.array([1.0, 1.0]), 4) == pytest.approx([0.4, 0.4])
-    assert reached(np.array([7, 3]), np.array([0.9, 0.2]), 10) == pytest.approx([1, 1])
+    assert chance_of_being_reached(np.array([7, 3]), np.array([0.0, 0.0]), 1) == pytest.approx([1, 1])
+    assert chance_of_being_reached(np.array([7, 3]), np.array([1.0, 1.0]), 4) == pytest.approx([0.4, 0.4])
+    assert chance_of_being_reached(np.array([7, 3]), np.array([0.9, 0.2]), 10) == pytest.approx([1, 1])
 
 
 def test_more_abstentions_allowed_reach_more() -> None:
-    chances = [reached(np.array([50, 100]), np.array([0.5, 0.1]), t) for t in range(1, 60, 4)]
+    chances = [chance_of_being_reached(np.array([50, 100]), np.array([0.5, 0.1]), t) for t in range(1, 60, 4)]
     assert np.diff(chances, axis=0).min() >= -1e-12
     assert np.max(chances) <= 1 + 1e-12
 
 
 def test_the_group_that_abstains_more_is_reached_no_less_than_the_other() -> None:
     """A question does not stand behind its own coin: leaving out a likely abstention helps it."""
-    often, rarely = reached(np.array([50, 50]), np.array([0.9, 0.1]), 5)
+    often, rarely = chance_of_being_reached(np.array([50, 50]), np.array([0.9, 0.1]), 5)
     assert often > rarely
 
 
 def test_a_group_without_questions_does_not_disturb_the_others() -> None:
-    alone = reached(np.array([10]), np.array([0.1]), 2)
-    with_empty = reached(np.array([10, 0]), np.array([0.1, 0.5]), 2)
+    alone = chance_of_being_reached(np.array([10]), np.array([0.1]), 2)
+    with_empty = chance_of_being_reached(np.array([10, 0]), np.array([0.1, 0.5]), 2)
     assert with_empty[0] == pytest.approx(alone[0])
     assert ((with_empty >= 0) & (with_empty <= 1)).all()
 
@@ -120,7 +122,7 @@ def test_a_group_without_questions_does_not_disturb_the_others() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_empty_groups_of_few_questions_are_no_reason_for_impossible_chances(n: int) -> None:
     questions = np.array([n, 0, 0, 0])
-    found = reached(questions, np.array([0.1, 0.5, 0.9, 1.0]), 1)
+    found = chance_of_being_reached(questions, np.array([0.1, 0.5, 0.9, 1.0]), 1)
     assert ((found >= 0) & (found <= 1 + 1e-12)).all()
 
 
@@ -137,7 +139,9 @@ def test_reached_matches_simulation() -> None:
         before: NDArray[np.int64] = np.cumsum(coins) - coins
         shares[run] = np.bincount(groups[order], weights=before < limit, minlength=3) / questions
     error = shares.std(axis=0) / math.sqrt(runs)
-    assert (np.abs(shares.mean(axis=0) - reached(questions, abstaining, limit)) <= 5.5 * error).all()
+    assert (
+        np.abs(shares.mean(axis=0) - chance_of_being_reached(questions, abstaining, limit)) <= 5.5 * error
+    ).all()
 
 
 class TestForecast:
@@ -160,7 +164,7 @@ class TestForecast:
 
     def test_a_ladder_run_adds_up_to_the_questions_reached(self) -> None:
         questions, chances = np.array([30, 12]), np.array([[0.9, 0.0, 0.1], [0.0, 0.4, 0.6]])
-        taken = reached(questions, chances[:, 2], 4)
+        taken = chance_of_being_reached(questions, chances[:, 2], 4)
         found = forecast(chances * (questions * taken)[:, None], np.array([0, 1], dtype=np.int32), 2)
         assert found.answered + found.abstained == pytest.approx(float(questions @ taken))
         assert found.winners == found.answered

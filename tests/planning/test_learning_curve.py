@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapl.errors import InvalidParameter
-from mapl.planning.learning_curve import LearningCurve
+from mapl.planning.votes.learning_curve import LearningCurve
 
 CURVE = "100:0.2,1000:0.16"
 

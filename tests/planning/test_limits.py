@@ -6,8 +6,8 @@ import pytest
 
 from mapl.mechanisms import Task, make
 from mapl.planning import Agreement
-from mapl.planning.expectation import expect
-from mapl.planning.limits import USEFUL, best_ladder, best_threshold_ladder, ladder_for, rungs_for
+from mapl.planning.choosing.expectation import expect
+from mapl.planning.choosing.limits import USEFUL, best_ladder, best_threshold_ladder, ladder_for, rungs_for
 from mapl.types import Budget
 
 DISCORD = Agreement.parse("0.95:0.5,0.7:0.3,0.55:0.2")

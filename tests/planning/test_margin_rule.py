@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, make
 from mapl.noise import SeededCoins
-from mapl.planning.margin_rule import margin_plans
-from mapl.planning.noise_conditions import MarginCurve
+from mapl.planning.rules.margin import margin_plans
+from mapl.planning.votes.noise_conditions import MarginCurve
 from mapl.release import aggregate
 from mapl.types import Budget, Tallies
 

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from mapl.errors import InvalidParameter
-from mapl.planning.hidden_chances import chances_behind
-from mapl.planning.learning_curve import LearningCurve
-from mapl.planning.measured_votes import CountedVotes, MeasuredVotes
-from mapl.planning.vote_model import ExpectedVotes
+from mapl.planning.votes.hidden_chances import chances_behind
+from mapl.planning.votes.learning_curve import LearningCurve
+from mapl.planning.votes.measured import CountedVotes, MeasuredVotes
+from mapl.planning.votes.model import ExpectedVotes
 
 Counts = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""Teachers or cells: public facts decide, and where neither is the best choice it is said."""
+"""Moments, cells or teachers: public facts decide, and where little is to be expected it is said."""
 
 from __future__ import annotations
 
@@ -6,44 +6,54 @@ from dataclasses import replace
 
 import pytest
 
-from mapl.planning.method_rule import ENOUGH_TEXTS, FEWEST_CELLS, MANY_SWITCHES, Facts, better_elsewhere, method_for
+from mapl.planning.rules.cells import MOST_CELLS
+from mapl.planning.rules.method import BOTH, FEWEST_CELLS, TOO_FEW, Facts, caution, method_for
 
-TABLE = Facts(n_public=1000, n_cells=400, kinds={"number", "category"}, n_switches=3)
+TABLE = Facts(n_public=1000, n_cells=400, kinds={"number", "category"}, epsilon=1.0, delta=1e-6)
+PURE = replace(TABLE, delta=0.0)
 
 
 @pytest.mark.parametrize(
     ("facts", "method", "why"),
     [
-        (TABLE, "cells", "all cells share one epsilon"),
-        (replace(TABLE, kinds={"image"}), "cells", "share one epsilon"),
-        (replace(TABLE, n_cells=FEWEST_CELLS), "cells", "share one epsilon"),
-        (replace(TABLE, n_cells=FEWEST_CELLS - 1), "teachers", f"buy {FEWEST_CELLS - 1} cells only"),
-        (replace(TABLE, kinds={"number", "text"}), "teachers", "distances between texts mean little"),
+        (TABLE, "moments", "a few rounds share one budget"),
+        (replace(TABLE, n_cells=FEWEST_CELLS - 1), "moments", "share one budget"),
+        (replace(TABLE, kinds={"number", "text"}), "moments", "share one budget"),
+        (replace(TABLE, kinds={"number", "text"}, n_cells=MOST_CELLS), "moments", "share one budget"),
+        (replace(TABLE, kinds={"image"}), BOTH, "images may form groups"),
+        (replace(TABLE, kinds={"image"}, n_cells=FEWEST_CELLS - 1), "moments", "share one budget"),
+        (replace(TABLE, n_cells=MOST_CELLS), BOTH, "many full cells"),
+        (replace(TABLE, n_cells=MOST_CELLS - 1), "moments", "share one budget"),
+        (replace(TABLE, made_up=True), "moments", "do without public rows"),
+        (PURE, "cells", "delta is 0"),
+        (replace(PURE, n_cells=FEWEST_CELLS - 1), "teachers", "delta is 0"),
+        (replace(PURE, kinds={"text"}), "teachers", "delta is 0"),
         (replace(TABLE, wants_teachers="a learner"), "teachers", "a learner was asked for"),
         (replace(TABLE, kinds={"text"}, wants_cells="a second round"), "cells", "a second round was asked for"),
         (replace(TABLE, n_cells=5, wants_cells="a number of cells"), "cells", "a number of cells was asked for"),
     ],
 )
 def test_which_way(facts: Facts, method: str, why: str) -> None:
-    chosen, because = method_for(facts)
-    assert chosen == method
-    assert because.startswith(f"{method}, because ")
-    assert why in because
+    way = method_for(facts)
+    assert way.method == method
+    assert ", because " in way.why
+    assert why in way.why
+    assert len(way.weights) in (0, way.method.count(",") + 1)
 
 
-def test_a_linear_model_by_dp_sgd_is_named_where_it_is_likely_to_do_better() -> None:
-    assert better_elsewhere(TABLE) is None
-    few_texts = replace(TABLE, kinds={"text"}, n_public=ENOUGH_TEXTS - 1)
-    assert f"there are {ENOUGH_TEXTS - 1} public ones" in str(better_elsewhere(few_texts))
-    assert better_elsewhere(replace(few_texts, n_public=ENOUGH_TEXTS)) is None
-    switches = replace(TABLE, n_switches=MANY_SWITCHES)
-    assert f"{MANY_SWITCHES} columns have two values only" in str(better_elsewhere(switches))
-    assert better_elsewhere(replace(TABLE, n_switches=MANY_SWITCHES - 1)) is None
-    for said in map(better_elsewhere, (few_texts, switches)):
-        for term in (
-            "DP-SGD",
-            "epsilon 1",
-            "delta 1e-5",
-            "add or remove one record",
-        ):  # no epsilon without its terms
-            assert term in str(said)
+def test_few_people_are_told_of() -> None:
+    few = replace(TABLE, n_units=int(TOO_FEW) - 1)
+    assert f"About {few.n_units} units at epsilon 1 are few" in str(caution(few, "moments"))
+    assert caution(replace(few, n_units=int(TOO_FEW)), "moments") is None
+    assert caution(TABLE, "moments") is None
+
+
+@pytest.mark.parametrize("way", ["teachers", "cells"])
+def test_another_way_is_named_where_it_does_better(way: str) -> None:
+    named = replace(TABLE, kinds={"text"}, texts=("note", "letter"))
+    assert str(caution(named, "cells")).startswith("The rows hold text (note, letter). On such data moments")
+    texts = replace(TABLE, kinds={"text"})
+    for term in ("moments", "epsilon", "delta 1e-5", "add or remove one record"):  # no epsilon without its terms
+        assert term in str(caution(texts, way))
+    assert caution(texts, "moments") is None
+    assert caution(TABLE, way) is None

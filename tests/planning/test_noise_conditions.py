@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapl.data.synthetic import Halfspaces, LabelNoise, Thresholds, voting_fails
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.planning.noise_conditions import MarginCurve, fit_tsybakov, split_margins
+from mapl.planning.votes.noise_conditions import MarginCurve, fit_tsybakov, split_margins
+from mapl.reproduce.worlds import HalfspaceWorld, LabelNoise, ThresholdWorld, voting_fails
 
 
 @pytest.mark.parametrize("n_teachers", [4, 5, 8, 9])
@@ -59,7 +59,7 @@ def _closure_votes(n_teachers: int, size: int, asked: np.ndarray, rng: np.random
     """Train teachers that say 1 from their lowest positive row on; the true cut is 1/2."""
     votes = []
     for _ in range(n_teachers):
-        X, y = Thresholds().sample(size, rng)
+        X, y = ThresholdWorld().sample(size, rng)
         lowest = X[y == 1, 0].min(initial=1.0)
         votes.append(asked >= lowest)
     return np.array(votes, dtype=np.int64)
@@ -110,8 +110,8 @@ def test_the_interval_of_nu_covers() -> None:
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.5, 0.8, 1.0])
-@pytest.mark.parametrize("make", [Thresholds, Halfspaces])
-def test_tau_and_eta_of_worlds_are_found(make: type[Thresholds | Halfspaces], tau: float) -> None:
+@pytest.mark.parametrize("make", [ThresholdWorld, HalfspaceWorld])
+def test_tau_and_eta_of_worlds_are_found(make: type[ThresholdWorld | HalfspaceWorld], tau: float) -> None:
     world = make(noise=LabelNoise(tau, 0.3))
     X, _ = world.sample(20_000, np.random.default_rng(5))
     fitted = fit_tsybakov(world.regression(X))
@@ -124,13 +124,13 @@ def test_tau_and_eta_of_worlds_are_found(make: type[Thresholds | Halfspaces], ta
 def test_coins_and_flat_noise_have_small_tau() -> None:
     coins = np.concatenate([np.full(500, 0.5), np.full(500, 0.9)])
     assert (fit_tsybakov(coins).tau, fit_tsybakov(coins).eta) == (0.0, 1.0)
-    world = Thresholds(noise=LabelNoise(0.0))
+    world = ThresholdWorld(noise=LabelNoise(0.0))
     X, _ = world.sample(20_000, np.random.default_rng(6))
     assert fit_tsybakov(world.regression(X)).tau < 0.1
 
 
 def test_the_interval_of_tau_covers() -> None:
-    world = Thresholds(noise=LabelNoise(0.5))
+    world = ThresholdWorld(noise=LabelNoise(0.5))
     rng = np.random.default_rng(7)
     covered = 0
     for _ in range(100):
@@ -141,7 +141,7 @@ def test_the_interval_of_tau_covers() -> None:
 
 def test_an_estimate_with_errors_is_fitted_above_them() -> None:
     """Errors of r(x) move rows to and from the boundary; above the errors the slope is the true one."""
-    world = Thresholds(noise=LabelNoise(0.5, 0.5))
+    world = ThresholdWorld(noise=LabelNoise(0.5, 0.5))
     rng = np.random.default_rng(8)
     X, _ = world.sample(40_000, rng)
     blurred = np.clip(world.regression(X) + rng.normal(0, 0.01, len(X)), 0, 1)

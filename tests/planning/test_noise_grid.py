@@ -7,11 +7,11 @@ import pytest
 
 from mapl.accounting import Loss
 from mapl.mechanisms import Task
-from mapl.mechanisms.noise_law import above, law_of_argmax
+from mapl.mechanisms.tables.noise_law import above, law_of_argmax
 from mapl.noise import discrete_gaussian
 from mapl.planning import Agreement
-from mapl.planning.noise_grid import NoiseGrid, affordable_zcdp, price
-from mapl.planning.vote_sample import VoteSample
+from mapl.planning.choosing.noise_grid import NoiseGrid, affordable_zcdp, price
+from mapl.planning.votes.sample import VoteSample
 from mapl.types import Budget
 
 TASK = Task(Budget(2.0, 1e-5), 100, 4, 1000)

@@ -11,10 +11,10 @@ import pytest
 from mapl.errors import CannotCalibrate, MaplError
 from mapl.mechanisms import Task, make
 from mapl.planning import Agreement, choose
-from mapl.planning.candidates import exactly
-from mapl.planning.expectation import asked_by, expect, fidelity
-from mapl.planning.options import FLOOR, ROUNDING, options
-from mapl.planning.vote_sample import VoteSample
+from mapl.planning.choosing.candidates import exactly
+from mapl.planning.choosing.expectation import count_asked, expect, fidelity
+from mapl.planning.choosing.options import FLOOR, ROUNDING, options
+from mapl.planning.votes.sample import VoteSample
 from mapl.types import Budget
 
 VOTES = Path(__file__).parents[3] / "shared" / "data" / "votes"
@@ -43,7 +43,7 @@ def test_those_that_keep_the_floor_come_first_by_answers(classes: int) -> None:
     assert len({o.name for o in found}) == len(found)
     for option in found:
         assert option.name == option.mechanism.name
-        assert option.n_queries == asked_by(option.mechanism, facts.n_queries)
+        assert option.n_queries == count_asked(option.mechanism, facts.n_queries)
         assert option.forecast == expect(option.mechanism, facts, votes)
 
 
@@ -66,7 +66,7 @@ def test_fewer_questions_are_asked_where_that_gives_more_good_labels() -> None:
     more = make("link", Task(facts.budget, 250, 2, round(1.1 * link.n_queries)))
     assert fidelity(expect(more, facts, votes), facts, votes) < FLOOR
     choice = choose("auto", facts, agreement=votes, must_answer=False, settings={})
-    if asked_by(choice.mechanism, facts.n_queries) < facts.n_queries:
+    if count_asked(choice.mechanism, facts.n_queries) < facts.n_queries:
         assert "the rest stay without an answer" in choice.why
 
 

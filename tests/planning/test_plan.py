@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms import REGISTRY, Task, make
-from mapl.planning.plan import Plan, Stage, canonical, plain
+from mapl.planning.plan import Condition, Plan, Stage, canonical, plain
 from mapl.types import Budget
 
 PLAN = Plan(
@@ -126,6 +126,24 @@ def test_a_plan_does_not_change() -> None:
         stage.parameters["max_abstentions"] = 21  # type: ignore[index]
     for again in (copy.deepcopy(PLAN), pickle.loads(pickle.dumps(PLAN))):
         assert again == PLAN
+
+
+def test_of_stages_that_exclude_one_another_the_dearest_counts() -> None:
+    half, whole = Budget(0.5, 0.0), Budget(1.0, 1e-6)
+
+    def stages(*conditions: Condition | None) -> tuple[Stage, ...]:
+        after = [Stage(f"after {i}", "any", {}, whole, "others", one) for i, one in enumerate(conditions)]
+        return (Stage("choice", "best-of", {}, half, "judges"), *after)
+
+    plan = replace(PLAN, budget=whole, stages=stages(Condition("choice", 0), Condition("choice", 1)))
+    assert Plan.from_json(plan.to_json()) == plan
+    assert "only_if" not in PLAN.to_json()  # as plans were written before there were conditions
+    for both in [(Condition("choice", 0), Condition("choice", 0)), (Condition("choice", 0), None)]:
+        with pytest.raises(GuaranteeBroken, match="add up to epsilon 2 "):
+            replace(plan, stages=stages(*both))
+    for unknown in [(Condition("nobody", 0),), (Condition("after 0", 0),), (Condition("after 1", 0), None)]:
+        with pytest.raises(InvalidParameter, match="wait for one stage of the plan that is before them"):
+            replace(plan, stages=stages(*unknown))
 
 
 def test_of_disjoint_parts_of_the_units_the_dearest_counts() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mapl.errors import CannotCalibrate
 from mapl.mechanisms import Task, make
-from mapl.planning.quick_ladders import QuickLadders
+from mapl.planning.choosing.quick_ladders import QuickLadders
 from mapl.types import Budget
 
 LIMITS = (1, 10, 100, 1000)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import AnyMechanism, Task, make
-from mapl.planning.shared_budget import Shared, proportions, share_budget
+from mapl.planning.budgets.shared import Shared, proportions, share_budget
 from mapl.types import Budget, State
 
 BUDGET = Budget(1.0, 1e-5)
@@ -50,6 +50,17 @@ def test_weights_say_how_epsilons_relate() -> None:
     assert first / second == pytest.approx(3.0)
     assert second == third
     assert 0.9 < found.epsilon(None, BUDGET.delta) <= BUDGET.epsilon
+
+
+def test_all_of_them_cost_the_sum_of_their_losses_not_the_dearest_one() -> None:
+    found = shared("link", [1.0] * 4)
+    assert found.composed
+    each = found.mechanisms[0].total
+    together = found.epsilon(None, BUDGET.delta)
+    assert together == pytest.approx((each * 4).epsilon(BUDGET.delta))
+    assert together > 1.5 * each.epsilon(BUDGET.delta)
+    state = State(answered=50)
+    assert found.epsilon([state] * 4, BUDGET.delta) > 1.5 * found.mechanisms[0].epsilon(state, BUDGET.delta)
 
 
 def test_pricing_follows_what_was_published() -> None:

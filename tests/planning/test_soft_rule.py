@@ -6,8 +6,8 @@ import pytest
 
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, make
-from mapl.mechanisms.scores import TOP
-from mapl.planning.soft_rule import ALMOST_SURE, abstentions_for, grid_for, width_for
+from mapl.mechanisms.scores.scores import TOP
+from mapl.planning.rules.soft import ALMOST_SURE, abstentions_for, grid_for, width_for
 from mapl.types import Budget
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.planning import Agreement
-from mapl.planning.answer import answered
-from mapl.planning.boundary import boundary
-from mapl.planning.learning_curve import LearningCurve
-from mapl.planning.question import Question, Unknown, Wish
-from mapl.planning.search import search
-from mapl.planning.solve import open_quantity, result, solve
+from mapl.planning.planner.answer import answer_question
+from mapl.planning.planner.boundary import boundary
+from mapl.planning.planner.question import Question, Unknown, Wish
+from mapl.planning.planner.search import search
+from mapl.planning.planner.solve import open_quantity, result, solve
+from mapl.planning.votes.learning_curve import LearningCurve
 
 CURVE = LearningCurve.parse("100:0.20,1000:0.16")
 ALL: dict[str, Any] = {"delta": 1e-6, "epsilon": 1.0, "rows": 20_000, "queries": 1000, "curve": CURVE}
@@ -80,7 +80,7 @@ def test_an_accuracy_beyond_the_learner_is_said_to_be_so() -> None:
 
 def test_a_plan_that_answers_nothing_says_what_would_have_to_grow() -> None:
     with pytest.raises(CannotCalibrate, match="number of rows would have to grow to about"):
-        answered(asked(epsilon=0.02, rows=300, queries=100), None, adjacency="a", unit="u")
+        answer_question(asked(epsilon=0.02, rows=300, queries=100), None, adjacency="a", unit="u")
 
 
 def test_open_quantities_are_found_and_two_or_none_refused() -> None:

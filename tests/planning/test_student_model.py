@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mapl.errors import InvalidParameter
-from mapl.planning.learning_curve import LearningCurve
-from mapl.planning.student_model import student_accuracy
+from mapl.planning.planner.student import student_accuracy
+from mapl.planning.votes.learning_curve import LearningCurve
 
 CURVE = LearningCurve.parse("10:0.35,100:0.20,1000:0.16,10000:0.15")
 

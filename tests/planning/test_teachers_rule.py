@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from mapl.errors import InvalidParameter
-from mapl.planning.teachers_rule import DEFAULT_TEACHERS, FEWEST_TEACHERS, teachers_for
+from mapl.planning.rules.teachers import DEFAULT_TEACHERS, FEWEST_TEACHERS, teachers_for
 from mapl.types import Budget
 
 ONE = Budget(1.0, 1e-5)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from mapl.errors import InvalidParameter
-from mapl.planning.agreement import Agreement
-from mapl.planning.learning_curve import LearningCurve
-from mapl.planning.score_model import Scores, correlation_of
-from mapl.planning.vote_model import ExpectedVotes, expected_votes, with_luck
+from mapl.planning.votes.agreement import Agreement
+from mapl.planning.votes.learning_curve import LearningCurve
+from mapl.planning.votes.model import ExpectedVotes, expect_votes, with_luck
+from mapl.planning.votes.scores import ScoreModel, correlation_of
 
 VOTES = Path(__file__).parents[2].parent / "shared" / "data" / "votes"
 CURVE = LearningCurve.parse("100:0.20,1000:0.16")
@@ -29,7 +29,7 @@ def mean_lead(votes: ExpectedVotes) -> float:
 @pytest.mark.parametrize("n_classes", [2, 3, 10, 40])
 @pytest.mark.parametrize("rows", [1, 30, 100, 5000])
 def test_votes_are_sound(rows: int, n_classes: int) -> None:
-    votes = expected_votes(CURVE, rows, 250, n_classes)
+    votes = expect_votes(CURVE, rows, 250, n_classes)
     assert float(votes.agreement.weights().sum()) == pytest.approx(1)
     assert len(votes.right) == len(votes.agreement.groups) <= 40
     assert all(0 <= r <= 1 for r in votes.right)
@@ -43,7 +43,7 @@ def test_votes_are_sound(rows: int, n_classes: int) -> None:
 
 
 def test_more_rows_make_teachers_agree_and_the_winner_is_as_good_as_one_learner_on_all_rows() -> None:
-    made = [expected_votes(CURVE, rows, 200, 2) for rows in (20, 100, 500, 2500, 10**6)]
+    made = [expect_votes(CURVE, rows, 200, 2) for rows in (20, 100, 500, 2500, 10**6)]
     assert [mean_lead(v) for v in made] == sorted(mean_lead(v) for v in made)
     for rows, votes in zip((20, 100, 500), made, strict=False):
         # K teachers are lucky or not, which costs a little of what the whole ensemble could do.
@@ -52,16 +52,16 @@ def test_more_rows_make_teachers_agree_and_the_winner_is_as_good_as_one_learner_
 
 def test_teachers_may_agree_while_labels_are_noisy() -> None:
     """A learner that cannot improve agrees with itself; what it gets wrong is noise."""
-    votes = expected_votes(LearningCurve.parse("100:0.2,1000:0.2"), 500, 100, 2)
+    votes = expect_votes(LearningCurve.parse("100:0.2,1000:0.2"), 500, 100, 2)
     assert mean_lead(votes) > 0.99
     assert votes.plurality_accuracy == pytest.approx(0.8, abs=0.005)
 
 
 def test_perfect_and_useless_learners() -> None:
-    perfect = expected_votes(LearningCurve.parse("10:0"), 10, 50, 3)
+    perfect = expect_votes(LearningCurve.parse("10:0"), 10, 50, 3)
     assert mean_lead(perfect) == pytest.approx(1, abs=0.01)
     assert perfect.plurality_accuracy == pytest.approx(1)
-    useless = expected_votes(LearningCurve.parse("10:0.5"), 10, 50, 2)
+    useless = expect_votes(LearningCurve.parse("10:0.5"), 10, 50, 2)
     assert useless.plurality_accuracy == pytest.approx(0.5, abs=0.01)
 
 
@@ -85,7 +85,7 @@ def test_the_model_is_what_it_says(n_classes: int) -> None:
     noise = float((scores.argmax(axis=1) != labels).mean())
     assert correlation_of(wrong, n_classes) == pytest.approx(teacher * label, abs=0.01)
     assert correlation_of(noise, n_classes) == pytest.approx(label, abs=0.01)
-    found = expected_votes(LearningCurve(((10, wrong), (600, noise)), 1 - 1 / n_classes), 10, k, n_classes)
+    found = expect_votes(LearningCurve(((10, wrong), (600, noise)), 1 - 1 / n_classes), 10, k, n_classes)
     top = -np.sort(-counts, axis=1)[:, :2] / k
     assert mean_lead(found) == pytest.approx(float((top[:, 0] - top[:, 1]).mean()), abs=0.02)
     assert found.plurality_accuracy == pytest.approx(float((counts.argmax(axis=1) == labels).mean()), abs=0.01)
@@ -95,7 +95,7 @@ def test_the_model_is_what_it_says(n_classes: int) -> None:
 @pytest.mark.parametrize("n_teachers", [20, 100, 1000])
 def test_luck_is_binomial(chance: float, n_teachers: int) -> None:
     one = np.array([1.0])
-    votes = with_luck(Scores(chance * one, (1 - chance) * one, one, 0 * one, one), n_teachers, 2)
+    votes = with_luck(ScoreModel(chance * one, (1 - chance) * one, one, 0 * one, one), n_teachers, 2)
     drawn = np.random.default_rng(0).binomial(n_teachers, chance, 100_000) / n_teachers
     mean = sum(share * weight for share, weight in votes.agreement.groups)
     assert mean == pytest.approx(float(np.maximum(drawn, 1 - drawn).mean()), abs=0.25 / n_teachers + 0.002)
@@ -109,7 +109,7 @@ def test_real_votes_on_adult_are_near_to_the_model() -> None:
     truth = np.load(VOTES / "adult_labels.npy").astype(int)
     alone = 1 - float(counts[np.arange(len(truth)), truth].mean()) / 250
     together = 1 - float((counts.argmax(axis=1) == truth).mean())
-    found = expected_votes(LearningCurve(((100, alone), (25_000, together))), 100, 250, 2)
+    found = expect_votes(LearningCurve(((100, alone), (25_000, together))), 100, 250, 2)
     real = np.quantile(counts.max(axis=1) / 250, (np.arange(600) + 0.5) / 600)
     shares = np.array([share for share, _ in found.agreement.groups])
     ends = np.cumsum(found.agreement.weights()) - found.agreement.weights() / 2
@@ -130,11 +130,11 @@ def test_a_typed_agreement_is_taken_as_calibrated() -> None:
 
 
 def test_a_beta_law_can_be_asked_for() -> None:
-    votes = expected_votes(CURVE, 100, 250, 2, spread=3.0)
-    wide = expected_votes(CURVE, 100, 250, 2, spread=0.5)
+    votes = expect_votes(CURVE, 100, 250, 2, spread=3.0)
+    wide = expect_votes(CURVE, 100, 250, 2, spread=0.5)
     assert mean_lead(wide) > mean_lead(votes)
     with pytest.raises(InvalidParameter, match="spread"):
-        expected_votes(CURVE, 100, 250, 2, spread=0)
+        expect_votes(CURVE, 100, 250, 2, spread=0)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_a_beta_law_can_be_asked_for() -> None:
 )
 def test_senseless_questions_are_refused(rows: float, teachers: int, classes: int) -> None:
     with pytest.raises(InvalidParameter):
-        expected_votes(CURVE, rows, teachers, classes)
+        expect_votes(CURVE, rows, teachers, classes)
 
 
 def test_many_teachers_and_rows_are_no_trouble() -> None:
-    assert expected_votes(CURVE, 1e12, 10**6, 2).plurality_accuracy == pytest.approx(1 - CURVE.floor, abs=0.01)
+    assert expect_votes(CURVE, 1e12, 10**6, 2).plurality_accuracy == pytest.approx(1 - CURVE.floor, abs=0.01)

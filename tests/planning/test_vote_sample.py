@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.planning.vote_sample import VoteSample, _cuts
+from mapl.planning.votes.sample import VoteSample, _cuts
 from mapl.types import Tallies
 
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from mapl.accounting import Loss
 from mapl.errors import InvalidParameter
-from mapl.mechanisms.gibbs_flip import GibbsFlip
+from mapl.mechanisms.single.gibbs_flip import GibbsFlip
 from mapl.noise import ONE
-from mapl.prediction.bounded_range import by_span, loss_of_answer, span_of_flipped, span_of_gibbs
-from mapl.prediction.candidates import Cover
+from mapl.prediction.candidates.candidates import Cover
 from mapl.prediction.hypotheses import Thresholds
-from mapl.prediction.stable import StablePredictor
-from mapl.prediction.subset import FixedSize
-from mapl.prediction.teachers_vote import vote_for
+from mapl.prediction.predictors.stable import StablePredictor
+from mapl.prediction.predictors.subset import FixedSize
+from mapl.prediction.predictors.teachers_vote import vote_for
+from mapl.prediction.prices.bounded_range import by_span, loss_of_answer, span_of_flipped, span_of_gibbs
 
 
 def log_odds(q: float) -> float:

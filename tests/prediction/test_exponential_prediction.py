@@ -13,10 +13,10 @@ from itertools import chain, combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from mapl.audit.cell_tables import below_exp
+from mapl.audit.counts.tables import below_exp
 from mapl.noise import ONE
 from mapl.prediction.hypotheses import Halfspaces, Intervals, Rectangles, Thresholds
-from mapl.prediction.hypotheses.draw import accepting
+from mapl.prediction.hypotheses.draw import accepting_numerators
 
 Q = Fraction(3, 5)
 LINE = [(v,) for v in (0.0, 1.0, 2.0, 3.0)]
@@ -110,7 +110,7 @@ def flip_chances(accepts):
 
 
 def permute_and_flip(world, sample, *, rate=0.5):
-    table = accepting(rate)
+    table = accepting_numerators(rate)
     accepts = tuple(Fraction(int(table[min(gap, len(table) - 1)]), ONE) for gap in gaps_of(world.counts(sample)))
     return total(world.rules, flip_chances(accepts))
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.prediction.flip import flip_for, inner_for, pure_epsilon, stability, up
+from mapl.prediction.predictors.flip import flip_for, inner_for, pure_epsilon, stability, up
 
 INNER = st.floats(0.01, 4.0)
 ETA = st.floats(0.0, 0.9)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from mapl.errors import InvalidParameter
 from mapl.noise import SeededCoins
 from mapl.prediction.hypotheses import Halfspaces
-from mapl.prediction.hypotheses.exact import cofactors, determinant, distinct, whole
-from mapl.prediction.hypotheses.halfplanes import Halfplane, HalfplanePatterns
-from mapl.prediction.hypotheses.hyperplanes import HyperplanePatterns
+from mapl.prediction.hypotheses.space.exact import cofactors, determinant, distinct, whole
+from mapl.prediction.hypotheses.space.halfplanes import Halfplane, HalfplanePatterns
+from mapl.prediction.hypotheses.space.hyperplanes import HyperplanePatterns
 
 
 def turn(a, b, c):

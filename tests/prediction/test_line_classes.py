@@ -6,8 +6,8 @@ import pytest
 from mapl.errors import InvalidParameter
 from mapl.noise import ONE, SeededCoins
 from mapl.prediction.hypotheses import Intervals, Stumps, Thresholds, Unions
-from mapl.prediction.hypotheses.stumps import first_of_equals
-from mapl.prediction.hypotheses.switches import n_labelings
+from mapl.prediction.hypotheses.line.stumps import first_of_equals
+from mapl.prediction.hypotheses.line.switches import n_labelings
 
 
 def test_a_threshold_stands_at_the_smallest_value_it_labels_1():

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from mapl.errors import InvalidParameter
+from mapl.prediction.candidates.net import Net
 from mapl.prediction.hypotheses import Intervals, Thresholds
-from mapl.prediction.net import Net
 
 
 @pytest.mark.parametrize("hypotheses", [Thresholds(), Intervals()])

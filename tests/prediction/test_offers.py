@@ -9,7 +9,7 @@ import pytest
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.prediction.class_names import BY_NAME, hypotheses_of
 from mapl.prediction.hypotheses import Halfspaces, Stumps, Thresholds
-from mapl.prediction.offers import NAMES, Wanted, best_offer
+from mapl.prediction.prices.offers import NAMES, Wanted, best_offer
 from mapl.types import Budget
 
 METHODS = sorted(set(NAMES) - {"two-stage"})

@@ -9,24 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapl.errors import InvalidParameter
-from mapl.prediction.padded_price import (
+from mapl.prediction.prices.padded_stumps import (
     LEAST_EPSILON,
     MOST_EPSILON,
     SLACK,
-    Adjacency,
     epsilon_of,
-    excess_bound,
     loss_of,
     rate_for,
-    records_needed,
     span_of,
 )
+from mapl.types import RecordAdjacency
 
-BOTH: tuple[Adjacency, ...] = ("add-remove", "replace-one")
+BOTH: tuple[RecordAdjacency, ...] = ("add-remove", "replace-one")
 
 
 @given(st.floats(LEAST_EPSILON, MOST_EPSILON), st.sampled_from(BOTH))
-def test_a_rate_costs_what_was_asked_and_hardly_less(epsilon: float, adjacency: Adjacency) -> None:
+def test_a_rate_costs_what_was_asked_and_hardly_less(epsilon: float, adjacency: RecordAdjacency) -> None:
     rate = rate_for(epsilon, adjacency=adjacency)
     cost = epsilon_of(rate, adjacency=adjacency)
     assert cost <= epsilon
@@ -42,7 +40,7 @@ def test_prices_are_the_theorems() -> None:
 
 
 @pytest.mark.parametrize("adjacency", BOTH)
-def test_one_answer_costs_its_epsilon_and_many_compose_better_than_by_addition(adjacency: Adjacency) -> None:
+def test_one_answer_costs_its_epsilon_and_many_compose_better_than_by_addition(adjacency: RecordAdjacency) -> None:
     rate = rate_for(0.1, adjacency=adjacency)
     loss = loss_of(rate, adjacency=adjacency)
     assert loss.epsilon(0.0) == pytest.approx(epsilon_of(rate, adjacency=adjacency), rel=1e-12)
@@ -64,12 +62,3 @@ def test_an_unknown_adjacency_is_refused_with_the_known_ones() -> None:
 def test_rates_without_a_rounding_bound_are_refused(rate: float) -> None:
     with pytest.raises(InvalidParameter, match="The rate is"):
         epsilon_of(rate, adjacency="add-remove")
-
-
-def test_the_needed_records_are_the_fewest_that_suffice() -> None:
-    n = records_needed(0.02, 10, epsilon=1.0, adjacency="add-remove")
-    rate = rate_for(1.0, adjacency="add-remove")
-    assert excess_bound(n, 10, rate=rate) <= 0.02 < excess_bound(n - 1, 10, rate=rate)
-    assert records_needed(0.02, 10, epsilon=1.0, adjacency="replace-one") > n
-    with pytest.raises(InvalidParameter, match="excess error is 0;"):
-        records_needed(0.0, 10, epsilon=1.0, adjacency="add-remove")

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mapl.audit.prediction_stump_twins import exact_law
+from mapl.audit.predictions.stump_twins import exact_law
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.noise import ONE, SeededCoins
-from mapl.prediction.padded_paths import BLOCK
-from mapl.prediction.padded_price import Adjacency, excess_bound, rate_for
-from mapl.prediction.padded_stumps import RAREST, PaddedStumps
+from mapl.prediction.predictors.padded_paths import BLOCK
+from mapl.prediction.predictors.padded_stumps import RAREST, PaddedStumps
+from mapl.prediction.prices.padded_stumps import excess_bound, rate_for
+from mapl.types import RecordAdjacency
 
 STRANGE = [-math.inf, -1.0, -0.0, 0.0, 1.0, 2.0, math.inf, math.nan, -math.nan]
 CUT = Fraction(1, 2**40)
@@ -137,7 +138,7 @@ def test_fresh_coins_for_every_question() -> None:
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
-def test_the_price_is_what_was_asked_for(adjacency: Adjacency) -> None:
+def test_the_price_is_what_was_asked_for(adjacency: RecordAdjacency) -> None:
     stumps = PaddedStumps.fit(np.zeros((3, 1)), np.array([0, 1, 1]), epsilon=1.0, adjacency=adjacency)
     assert 1 - 1e-8 < stumps.epsilon <= 1.0
     assert stumps.per_answer.epsilon(0.0) == pytest.approx(stumps.epsilon)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from mapl.noise import SeededCoins
-from mapl.prediction.candidates import Cover
-from mapl.prediction.confidence import Confidence
+from mapl.prediction.candidates.candidates import Cover
 from mapl.prediction.hypotheses import Thresholds
-from mapl.prediction.poisoning import stable_bound
-from mapl.prediction.stable import StablePredictor
-from mapl.prediction.subset import FixedSize
+from mapl.prediction.predictors.confidence import Confidence
+from mapl.prediction.predictors.stable import StablePredictor
+from mapl.prediction.predictors.subset import FixedSize
+from mapl.prediction.prices.poisoning import stable_bound
 
 N, RATE = 60, 0.05
 TARGET = np.array([29.5])

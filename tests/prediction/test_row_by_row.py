@@ -8,11 +8,11 @@ import pytest
 from mapl import PrivatePredictor, SemiPrivateClassifier
 from mapl.errors import InvalidParameter
 from mapl.noise import SeededCoins
-from mapl.prediction.candidates import Constant, Cover, Trained
+from mapl.prediction.candidates.candidates import Constant, Cover, Trained
 from mapl.prediction.hypotheses import Finite, Thresholds
 from mapl.prediction.hypotheses.own_class import OwnClass, ours
 from mapl.prediction.hypotheses.row_by_row import RowByRow, row_by_row
-from mapl.prediction.two_stage import TwoStage, TwoStageSettings
+from mapl.prediction.predictors.two_stage import TwoStage, TwoStageSettings
 
 X = np.random.default_rng(0).uniform(size=(500, 2))
 Y = (X[:, 0] > 0.5).astype(int)
@@ -78,7 +78,7 @@ def test_no_record_decides_whether_there_is_an_answer_and_none_is_quoted():
     own = Finite.of([Constant(0), Picky()], n_features=2)
     told = PrivatePredictor(own, epsilon=1.0, classes=(0, 1), method="stable", n_queries=2).fit(planted, Y)
     assert set(told.answer([[0.9, 0.5], [0.9, 1.5]]).tolist()) <= {0, 1}
-    SemiPrivateClassifier(own, classes=(0, 1)).fit(planted, Y, public=X[:5]).predict(planted[:4])
+    SemiPrivateClassifier(own, classes=(0, 1), seed=1).fit(planted, Y, public=X[:5]).predict(planted[:4])
     settings = TwoStageSettings(500, 5, 0.1, 0.1, 50, 0.05, 1 << 58)
     assert TwoStage.fit(planted, Y, own, settings=settings).answer(X[0], SeededCoins(0)) in (0, 1)
 

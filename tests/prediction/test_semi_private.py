@@ -5,12 +5,12 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from mapl.audit.prediction_stable_twins import select
+from mapl.audit.predictions.stable_twins import select
 from mapl.errors import InvalidParameter
 from mapl.noise import SeededCoins
 from mapl.prediction.hypotheses import Intervals, Stumps, Thresholds
-from mapl.prediction.predictor import in_words
-from mapl.prediction.semi_private import SemiPrivate, excess_bound, rate_for, records_needed
+from mapl.prediction.predictors.predictor import in_words
+from mapl.prediction.predictors.semi_private import SemiPrivate, excess_bound, rate_for
 
 RECORDS = list(product((0.0, 1.0, 2.0), (0, 1)))
 PUBLIC = np.array([[0.0], [1.5]])
@@ -94,15 +94,6 @@ def test_the_excess_bound_holds_on_average():
         mean = sum(e * p for e, p in zip(errors, select(errors, FALL, by="exponential"), strict=True))
         bound = excess_bound(12, 3, epsilon=-math.log(FALL), adjacency="add-remove")
         assert float(mean) / 12 <= min(errors) / 12 + bound
-
-
-def test_records_that_are_needed():
-    n = records_needed(0.01, 101, epsilon=1.0, adjacency="replace-one")
-    assert n == math.ceil(2 * math.log(101) / 0.01)
-    assert excess_bound(n, 101, epsilon=1.0, adjacency="replace-one") <= 0.01
-    assert excess_bound(n - 1, 101, epsilon=1.0, adjacency="replace-one") > 0.01
-    with pytest.raises(InvalidParameter, match="between 0 and 1"):
-        records_needed(0.0, 5, epsilon=1.0, adjacency="add-remove")
 
 
 def test_printed_promises_are_rounded_up():

@@ -8,22 +8,23 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter, LedgerError
 from mapl.noise import ONE, SeededCoins, SystemCoins
-from mapl.prediction.answer_statement import answers_statement
-from mapl.prediction.candidates import Cover
+from mapl.prediction.candidates.candidates import Cover
 from mapl.prediction.hypotheses import Thresholds
-from mapl.prediction.offers import Wanted, best_offer
-from mapl.prediction.spending import STAGE, AnswerBook, Answering, plan_of
-from mapl.prediction.stable import StablePredictor
-from mapl.prediction.subset import FixedSize
+from mapl.prediction.predictors.stable import StablePredictor
+from mapl.prediction.predictors.subset import FixedSize
+from mapl.prediction.prices.offers import Wanted, best_offer
+from mapl.prediction.spending.many_answers import STAGE, AnswerBook, Answering, plan_of
+from mapl.prediction.spending.statement import state_answers
 from mapl.release import Ledger, Limits, MemoryLedger
-from mapl.release.chain import check_export
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.chain import check_export
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.types import Budget
 
 X = np.arange(300.0)[:, None]
@@ -80,12 +81,36 @@ def test_without_its_ledger_it_says_nothing(tmp_path: Path) -> None:
     assert known == [0, 1]
 
 
+class FullDisk(MemoryLedger):
+    """Records nothing while it is full."""
+
+    full = False
+
+    def append(self, *entry: Any, **beside: Any) -> None:
+        if self.full:
+            raise LedgerError("The disk is full; nothing was recorded.")
+        super().append(*entry, **beside)
+
+
+def test_an_answer_that_was_not_recorded_is_not_known_either() -> None:
+    """Otherwise whoever asks again is told for free what was never charged."""
+    ledger = FullDisk()
+    book = book_of(ledger)
+    book.ask(questions(10))
+    ledger.full = True
+    with pytest.raises(LedgerError):
+        book.ask(questions(30))
+    ledger.full = False
+    book.ask(questions(30))
+    assert book.state.answered == 2
+
+
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     code = (
         "import os, sys\n"
         "sys.path.insert(0, os.environ['HERE'])\n"
         "from test_spending import book_of, questions\n"
-        "from mapl.release.sqlite_ledger import SqliteLedger\n"
+        "from mapl.release.ledger.sqlite import SqliteLedger\n"
         "book = book_of(SqliteLedger('ledger.sqlite'), seed=None)\n"
         "print(book.ask(questions(10, 90, 110)).tolist(), flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
@@ -139,9 +164,7 @@ def test_the_statement_counts_what_was_told() -> None:
     spent = []
     for i in range(4):
         book.ask(questions(i))
-        said = answers_statement(
-            answering, plan, book.state, coins, adjacency="replace-one", ledger_head=ledger.head
-        )
+        said = state_answers(answering, plan, book.state, coins, adjacency="replace-one", ledger_head=ledger.head)
         spent.append(said.epsilon)
     assert spent == pytest.approx([0.5, 1.0, 1.5, 2.0])
     assert said.guaranteed_epsilon <= 2.0

@@ -4,21 +4,21 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from moved_chances import pairs
 
-from mapl.audit.prediction_samples import World
-from mapl.audit.prediction_stability import pairs
-from mapl.audit.prediction_stable_twins import ExactStable, by_coins, uniform
+from mapl.audit.predictions.samples import SampleWorld
+from mapl.audit.predictions.stable_twins import ExactStable, by_coins, uniform
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.noise import ONE, SeededCoins
-from mapl.prediction.candidates import Cover, Trained
-from mapl.prediction.flip import pure_epsilon, stability
+from mapl.prediction.candidates.candidates import Cover, Trained
 from mapl.prediction.hypotheses import Intervals, Rectangles, Stumps, Thresholds
 from mapl.prediction.hypotheses.finite import FinitePatterns
-from mapl.prediction.poisoning import stable_bound
-from mapl.prediction.stable import StablePredictor
-from mapl.prediction.subset import EachByCoin, FixedSize
+from mapl.prediction.predictors.flip import pure_epsilon, stability
+from mapl.prediction.predictors.stable import StablePredictor
+from mapl.prediction.predictors.subset import EachByCoin, FixedSize
+from mapl.prediction.prices.poisoning import stable_bound
 
-WORLD = World(most=4)
+WORLD = SampleWorld(most=4)
 LN2 = math.log(2)
 HALF = EachByCoin(ONE // 4)
 
@@ -93,7 +93,7 @@ def test_subsets_are_uniform_or_coin_by_coin():
 
 def test_one_way_the_added_record_costs_eta_and_the_other_way_a_factor():
     eta, fall = Fraction(1, 3), Fraction(1, 2)
-    world = World(values=(0.0, 1.0), asked=(-1.0, 0.0, 0.5, 1.0), most=4)
+    world = SampleWorld(values=(0.0, 1.0), asked=(-1.0, 0.0, 0.5, 1.0), most=4)
     law = ExactStable(world=world, hypotheses=Thresholds(), subsets=lambda n: by_coins(n, eta), fall=fall)
     needs_eta = False
     for one, other, _, p, q in pairs(law, adjacency="add-remove", world=world):

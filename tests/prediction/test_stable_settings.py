@@ -3,15 +3,21 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mapl.bounds.df20_private import corollary_1_on_sample
+from mapl.bounds.df20.private import corollary_1_on_sample
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.noise import SeededCoins
-from mapl.prediction.candidates import Cover
-from mapl.prediction.flip import flip_for
+from mapl.prediction.candidates.candidates import Cover
+from mapl.prediction.candidates.net import Net
 from mapl.prediction.hypotheses import Halfspaces, Intervals, Rectangles, Stumps, Thresholds, Unions
-from mapl.prediction.net import Net
-from mapl.prediction.stable import StablePredictor
-from mapl.prediction.stable_settings import for_epsilon, for_stability, fresh_excess, log_patterns, net_loss
+from mapl.prediction.predictors.flip import flip_for
+from mapl.prediction.predictors.stable import StablePredictor
+from mapl.prediction.predictors.stable_settings import (
+    for_epsilon,
+    for_stability,
+    fresh_excess,
+    log_patterns,
+    net_loss,
+)
 
 BOTH = ("add-remove", "replace-one")
 

@@ -7,16 +7,16 @@ import pytest
 
 from mapl.accounting import Loss
 from mapl.audit import Verdict
-from mapl.audit.prediction_samples import World, audit_predictor
-from mapl.audit.prediction_stable_twins import by_coins, uniform
+from mapl.audit.predictions.samples import SampleWorld, audit_predictor
+from mapl.audit.predictions.stable_twins import by_coins, uniform
 from mapl.errors import GuaranteeBroken
 from mapl.noise import ONE, SeededCoins
-from mapl.prediction.subsampled import Subsampled, amplified
-from mapl.prediction.subset import EachByCoin, FixedSize
-from mapl.prediction.teachers_vote import vote_for
+from mapl.prediction.predictors.subsampled import Subsampled, amplify
+from mapl.prediction.predictors.subset import EachByCoin, FixedSize
+from mapl.prediction.predictors.teachers_vote import vote_for
 from mapl.types import Tallies
 
-WORLD = World(values=(0.0, 1.0), asked=(0.0, 1.0), most=4)
+WORLD = SampleWorld(values=(0.0, 1.0), asked=(0.0, 1.0), most=4)
 
 
 def loud(labels, *, grown):
@@ -41,7 +41,7 @@ def test_a_part_of_the_records_costs_less_and_half_of_that_is_caught(grown, adja
     eta = Fraction(1, 2) if adjacency == "replace-one" else Fraction(1, 4)
     subsets = (lambda n: uniform(n, n // 2)) if adjacency == "replace-one" else (lambda n: by_coins(n, eta))
     ratio = 1 + eta * (grown - 1)
-    assert amplified(math.log(grown), eta) == pytest.approx(math.log(ratio))
+    assert amplify(math.log(grown), eta) == pytest.approx(math.log(ratio))
     name = "subsampled"
     found = audit_predictor(
         law(subsets, grown), math.log(ratio), name=name, bound=ratio, adjacency=adjacency, world=WORLD
@@ -121,7 +121,7 @@ def voted(sequences, zero):
 
 
 def test_sorted_subsets_would_break_the_claim_for_shards_and_random_order_does_not():
-    claim = amplified(voted(np.zeros((1, 8)), 0)[1], Fraction(8, 9))
+    claim = amplify(voted(np.zeros((1, 8)), 0)[1], Fraction(8, 9))
     ordered = np.array(list(combinations(range(9), 8)))
     shuffled = np.array(list(permutations(range(9), 8)))
     assert math.log(voted(ordered, 0)[0] / voted(ordered, -1)[0]) > claim

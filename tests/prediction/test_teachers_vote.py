@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from mapl.audit import Verdict
-from mapl.audit.prediction_samples import World, audit_predictor
+from mapl.audit.predictions.samples import SampleWorld, audit_predictor
 from mapl.errors import InvalidParameter
 from mapl.noise import ONE, SeededCoins
-from mapl.prediction.candidates import Constant
-from mapl.prediction.consistent import Consistent
+from mapl.prediction.candidates.candidates import Constant
+from mapl.prediction.candidates.consistent import Consistent
 from mapl.prediction.hypotheses import Thresholds
-from mapl.prediction.teachers_vote import VOTES, TeachersVote, learnt, shards_of, vote_for
+from mapl.prediction.predictors.teachers_vote import VOTES, TeachersVote, learnt, shards_of, vote_for
 from mapl.types import Tallies
 
 EPSILON = 0.9
 K = 3
-WORLD = World(values=(0.0, 1.0), asked=(0.0, 1.0), most=4)
+WORLD = SampleWorld(values=(0.0, 1.0), asked=(0.0, 1.0), most=4)
 PURE = [name for name in VOTES if name != "laplace-max"]
 
 
@@ -76,7 +76,7 @@ def test_one_record_changes_one_teacher_and_costs_the_vote(by, adjacency):
 def test_shards_by_place_are_caught_where_records_are_added():
     vote = vote_for(EPSILON, K)
     by_place = exact(vote, lambda n: [[i % K for i in range(n)]], says=lambda labels: sum(labels) % 2)
-    world = World(values=(0.0, 1.0), asked=(0.0, 1.0), most=7)
+    world = SampleWorld(values=(0.0, 1.0), asked=(0.0, 1.0), most=7)
     twin = audit_predictor(by_place, EPSILON, name="by place", adjacency="add-remove", world=world)
     assert twin.verdict is Verdict.violated
 
@@ -92,6 +92,8 @@ def test_shards_depend_on_no_other_record():
     assert shards_of(7, 3, adjacency="replace-one", coins=SeededCoins(0)).tolist() == [0, 1, 2, 0, 1, 2, 0]
     drawn = shards_of(3000, 3, adjacency="add-remove", coins=SeededCoins(0))
     assert np.abs(np.bincount(drawn) - 1000).max() < 5 * math.sqrt(1000)
+    other_coins = shards_of(3000, 3, adjacency="add-remove", coins=SeededCoins(1))
+    assert abs(np.count_nonzero(drawn != other_coins) - 2000) < 150  # coins decide, places do not
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])

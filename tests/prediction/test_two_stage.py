@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from mapl.audit import Verdict
-from mapl.audit.prediction_samples import World, audit_predictor
-from mapl.audit.prediction_stable_twins import select, uniform
+from mapl.audit.predictions.samples import SampleWorld, audit_predictor
+from mapl.audit.predictions.stable_twins import select, uniform
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.noise import ONE, SeededCoins
-from mapl.prediction.candidates import Constant
-from mapl.prediction.flip import pure_epsilon
+from mapl.prediction.candidates.candidates import Constant
+from mapl.prediction.candidates.net import Net
 from mapl.prediction.hypotheses import Finite, Halfspaces, Intervals, Stumps, Thresholds
-from mapl.prediction.net import Net
-from mapl.prediction.two_stage import TwoStage, TwoStageSettings, family_of, pays_from, settings_for
+from mapl.prediction.predictors.flip import pure_epsilon
+from mapl.prediction.predictors.two_stage import TwoStage, TwoStageSettings, family_of, pays_from, settings_for
 
 FALL = Fraction(4, 5)
 """What an error costs in the draw that relabels: e^-rate."""
 TRAIL = Fraction(3, 4)
 """What a vote behind costs: e^(-vote/2)."""
 TEACHERS = 2
-WORLD = World(values=(0.0, 1.0, 2.0), asked=(0.0, 0.5, 1.0, 2.0), most=3)
+WORLD = SampleWorld(values=(0.0, 1.0, 2.0), asked=(0.0, 0.5, 1.0, 2.0), most=3)
 CLASS = Thresholds()
 RATE, VOTE = -math.log(FALL), -2 * math.log(TRAIL)
 FLIP = Fraction(1, 8)

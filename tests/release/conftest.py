@@ -9,8 +9,15 @@ from uuid import uuid4
 
 import pytest
 
-from mapl.release.online import OnlineLedger
-from mapl.release.open_ledger import open_ledger
+from mapl.noise import SeededCoins
+from mapl.release.ledger.inquiries import OnlineLedger
+from mapl.release.ledger.opening import open_ledger
+
+
+@pytest.fixture
+def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every new ledger draw the same id, so that chains can be compared."""
+    monkeypatch.setattr("mapl.release.ledger.run_id.SystemCoins", lambda: SeededCoins(1))
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapl.audit.cell_tables import below_exp
+from mapl.audit.counts.tables import below_exp
 from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter, PlanMismatch
 from mapl.noise import SeededCoins, SystemCoins
 from mapl.release.best_of import BestOf, Scores, select
-from mapl.release.chain import ANSWERS, Entry
-from mapl.release.ledger import Ledger
-from mapl.release.limits import Limit, Limits
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.chain import ANSWERS, Entry
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.ledger.sqlite import SqliteLedger
 
 MOST = 6
 
@@ -52,6 +52,15 @@ def test_the_exact_law_keeps_the_promise(epsilon: float, n_candidates: int, sens
 def test_weights_for_units_that_come_and_go_do_not_do_for_units_that_change(epsilon: float) -> None:
     assert worst(BestOf(epsilon, 2, 1), 2) > below_exp(epsilon)
     assert worst(BestOf(2 * epsilon, 2, 1), 1) > below_exp(epsilon)
+
+
+def test_weights_that_fall_too_fast_are_refused_before_anything_is_drawn() -> None:
+    """Whatever made them: the last look is at the integers themselves."""
+    best = BestOf(1.0, 3, sensitivity=2)
+    best.release(np.array([5, 3, 4]), SystemCoins())
+    vars(best)["weights"] = BestOf(1.0, 3, sensitivity=1).weights
+    with pytest.raises(GuaranteeBroken, match="fall too fast"):
+        best.release(np.array([5, 3, 4]), SystemCoins())
 
 
 @settings(max_examples=80, deadline=None)

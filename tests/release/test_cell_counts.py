@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter, PlanMismatch
 from mapl.noise import ONE, Coins, SeededCoins, SystemCoins
 from mapl.release.cell_counts import LARGEST, LEAST, MOST_ENTRIES, CellCounts, release_counts
-from mapl.release.chain import ANSWERS, HALTED, Answers, Entry
-from mapl.release.ledger import Ledger
-from mapl.release.limits import Limit, Limits
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.chain import ANSWERS, HALTED, Answers, Entry
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.ledger.sqlite import SqliteLedger
 
 PLAN = "p" * 64
 

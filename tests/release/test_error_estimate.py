@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from mapl.errors import GuaranteeBroken, InvalidParameter, PlanMismatch
 from mapl.noise import Coins, NoiseTable, SeededCoins, SystemCoins, discrete_laplace
 from mapl.release.error_estimate import ErrorEstimate, estimate_error, hard_questions
-from mapl.release.limits import Limit, Limits
-from mapl.release.memory_ledger import MemoryLedger
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
 
 
 def below_exp(epsilon: float) -> Fraction:

@@ -17,7 +17,7 @@ from mapl.mechanisms import Task, make
 from mapl.noise import SeededCoins
 from mapl.release import Ledger, Limit, Limits, MemoryLedger, aggregate
 from mapl.release.label_service import ROWS, PrivatePool
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.types import ABSTAIN, Budget, Tallies
 
 K, N, ASKED = 40, 30, 12

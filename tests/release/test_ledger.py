@@ -23,10 +23,11 @@ from mapl.errors import (
     PlanMismatch,
 )
 from mapl.planning.plan import Plan, Stage, canonical
-from mapl.release.chain import ANSWERS, HALTED, START, Answers, Entry, Record, check_export
-from mapl.release.ledger import Ledger, begin
-from mapl.release.limits import Limit, Limits
-from mapl.release.memory_ledger import MemoryLedger
+from mapl.release.ledger.chain import ANSWERS, HALTED, START, Answers, Entry, Record, check_export
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.spend import begin
 from mapl.types import ABSTAIN, Budget, Secret, State
 
 PLAN = "a" * 64
@@ -62,6 +63,43 @@ def test_a_new_stage_stands_at_the_beginning(ledger: Ledger) -> None:
     assert progress.state == State()
     assert not progress.started
     assert (len(progress.labels), progress.fallback) == (0, None)
+
+
+def test_two_ledgers_with_equal_entries_are_two_runs(make: Make) -> None:
+    ledgers = [make(), make()]
+    for ledger in ledgers:
+        ledger.open(PLAN, LIMITS)
+        ledger.append(Entry(START, "labels"))
+        publish(ledger, 1, 0)
+    one, other = ledgers
+    assert one.head != other.head
+    assert one.run_id != other.run_id
+    assert [len(str(ledger.run_id)) for ledger in ledgers] == [32, 32]
+    for ledger in ledgers:
+        ledger.open(PLAN, LIMITS)  # goes on with it
+        assert ledger.export()[0]["payload"]["run_id"] == ledger.run_id
+    changed = one.export()
+    changed[0]["payload"]["run_id"] = other.run_id
+    with pytest.raises(LedgerTampered):
+        check_export(changed)
+
+
+def test_chains_of_a_mapl_without_run_ids_stay_readable(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mapl.release.ledger.memory.new_run_id", lambda: None)
+    monkeypatch.setattr("mapl.release.ledger.sql.chain_in_tables.new_run_id", lambda: None)
+    old = make()
+    old.open(PLAN, LIMITS)
+    limits = {"error": [1, 0], "labels": [10, 4]}
+    assert old.export()[0]["payload"] == {"plan": PLAN, "limits": limits, "schema": 1}
+    # The head that this chain had before there were ids.
+    assert old.head == "b72a1b4fc856c06072dceccdc8a74651c1853896424b8d059513ee2ee02a68db"
+    monkeypatch.undo()
+    old.open(PLAN, LIMITS)
+    old.append(Entry(START, "labels"))
+    publish(old, 1)
+    old.verify()
+    assert check_export(old.export()) == old.head
+    assert old.run_id is None
 
 
 def test_spend_state_and_answers_are_kept_together(ledger: Ledger) -> None:
@@ -209,10 +247,13 @@ def test_the_exported_chain_is_public_and_checks_out(ledger: Ledger) -> None:
         assert str(SECRET) not in repr(one)
 
 
-def test_every_kind_of_ledger_makes_the_same_chain(ledger: Ledger) -> None:
-    other = MemoryLedger()
-    other.open(PLAN, LIMITS)
-    assert finished(ledger).head == finished(other).head
+@pytest.mark.usefixtures("one_run_id")
+def test_every_kind_of_ledger_makes_the_same_chain(make: Make) -> None:
+    ledgers = (make(), MemoryLedger())
+    for ledger in ledgers:
+        ledger.open(PLAN, LIMITS)
+    one, other = map(finished, ledgers)
+    assert one.head == other.head
 
 
 def test_any_change_to_an_exported_chain_is_seen() -> None:
@@ -253,6 +294,7 @@ def test_a_chain_sealed_anew_still_has_to_add_up() -> None:
             check_export([*lines[:-1], forged])
 
 
+@pytest.mark.usefixtures("one_run_id")
 def test_a_lost_head_is_seen(make: Make) -> None:
     long, short = make(), make()
     for ledger in (long, short):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mapl.errors import BudgetExhausted, GuaranteeBroken, PlanMismatch
+from mapl.errors import BudgetExhausted, GuaranteeBroken, LedgerTampered, PlanMismatch
 from mapl.noise import SystemCoins
+from mapl.planning.plan import Condition
+from mapl.release.best_of import BestOf, select
 from mapl.release.cell_counts import CellCounts, release_counts
-from mapl.release.chain import ANSWERS, Entry
 from mapl.release.error_estimate import ErrorEstimate, estimate_error
-from mapl.release.ledger_part import LedgerPart
-from mapl.release.limits import Limit, Limits
-from mapl.release.memory_ledger import MemoryLedger
+from mapl.release.ledger.chain import ANSWERS, Entry, check_export
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.ledger.part import LedgerPart
+from mapl.release.ledger.sqlite import SqliteLedger
 
 LIMITS = Limits.of({"a: counts": Limit(4, 0), "b: counts": Limit(4, 0), "b: error": Limit(1, 0)})
 
@@ -61,6 +65,28 @@ def test_limits_are_those_of_the_whole() -> None:
         release_counts(CellCounts(2.0, 1, 2), table, SystemCoins(), ledger=part)
     with pytest.raises(BudgetExhausted):
         part.append(Entry(ANSWERS, "counts", answered=1))
+
+
+def test_the_stages_of_a_method_that_was_not_chosen_are_refused(tmp_path: Path) -> None:
+    """Of two winners that a plan foresees, the ledger begins the one that is on record as chosen, and no other."""
+    waits = {name: Condition("selection", number) for number, name in enumerate(("a: counts", "b: counts"))}
+    limits = Limits.of({**dict(LIMITS.stages), "selection": Limit(1, 0)}, waits)
+    mechanism, counts = CellCounts(1.0, 2, 2), np.zeros((2, 2), dtype=np.int64)
+    for ledger in (MemoryLedger(), SqliteLedger(tmp_path / "ledger.sqlite")):
+        ledger.open("p" * 64, limits)
+        parts = [LedgerPart(ledger, name) for name in ("a", "b")]
+        for part in parts:
+            with pytest.raises(PlanMismatch, match="waits for stage 'selection' to release"):
+                release_counts(mechanism, counts, SystemCoins(), ledger=part)
+        chosen = select(BestOf(1.0, 2), lambda: np.array([3, 4]), SystemCoins(), ledger=ledger)
+        with pytest.raises(PlanMismatch, match="Carry out what was chosen"):
+            release_counts(mechanism, counts, SystemCoins(), ledger=parts[1 - chosen])
+        release_counts(mechanism, counts, SystemCoins(), ledger=parts[chosen])
+        ledger.verify()
+        forged = ledger.export()
+        forged[0]["payload"].pop("only_if")
+        with pytest.raises(LedgerTampered):
+            check_export(forged)
 
 
 def test_a_part_is_never_copied() -> None:

@@ -13,13 +13,13 @@ import psycopg
 import pytest
 
 from mapl.errors import LedgerError, LedgerTampered
-from mapl.release.chain import START, Entry
-from mapl.release.limits import Limit, Limits
-from mapl.release.online import Inquiry, Reply
-from mapl.release.postgres_ledger import PostgresLedger
-from mapl.release.sql_ledger import SqlLedger
-from mapl.release.sqlite_ledger import SqliteLedger
-from mapl.release.sqlite_schema import VERSION_1
+from mapl.release.ledger.chain import START, Entry
+from mapl.release.ledger.inquiries import Inquiry, Reply
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.postgres import PostgresLedger
+from mapl.release.ledger.sql.sql_ledger import SqlLedger
+from mapl.release.ledger.sql.sqlite_tables import VERSION_1
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.types import Outcome, Secret, State
 
 PLAN = "e" * 64
@@ -164,7 +164,7 @@ def test_a_file_of_version_1_is_brought_up_to_date(tmp_path: Path, entries: bool
     for _ in range(2):
         with begun(SqliteLedger(tmp_path / "l")) as ledger:
             assert not ledger.locked
-            assert ledger._execute("PRAGMA user_version") == [(2,)]
+            assert ledger._execute("PRAGMA user_version") == [(3,)]
             ask(ledger, "b")
             assert ledger.spending("labels") == State(2)
 

@@ -20,13 +20,13 @@ from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter, Ledg
 from mapl.mechanisms import Task
 from mapl.mechanisms import make as make_mechanism
 from mapl.noise import SeededCoins
-from mapl.release.chain import HALTED, START, Entry, check_export
-from mapl.release.ledger import begin
-from mapl.release.limits import Limit, Limits
+from mapl.release.ledger.chain import HALTED, START, Entry, check_export
+from mapl.release.ledger.inquiries import NOT_ASKED, Inquiry, KeyRecord, OnlineLedger, Refused, Reply
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.release.loop import aggregate, begin_stage
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.online import NOT_ASKED, Inquiry, KeyRecord, OnlineLedger, Refused, Reply
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.spend import begin
 from mapl.types import ABSTAIN, Budget, Outcome, Secret, State, Tallies
 
 PLAN = "d" * 64
@@ -142,6 +142,29 @@ def test_the_same_id_and_body_has_its_reply_and_another_body_is_refused(ledger: 
     assert (reply.id, reply.labels.tolist(), reply.labels.dtype) == ("1", [answer("a")], np.int32)
     assert ledger.reply("1", "bob") is None
     assert ledger.reply("2", "ann") is None
+
+
+def test_an_inquiry_can_be_stored_after_its_questions_were_answered_in_parts(ledger: OnlineLedger) -> None:
+    teller = Teller("b")
+    parts = [replace(ask("whole:0", "a", "b"), kept=False), replace(ask("whole:2", "c"), kept=False)]
+    for part in parts:
+        exchange(ledger, teller, part)
+    entries = len(ledger.records(-1, 100))
+    whole = ask("whole", "a", "b", "c")
+    assert ledger.reply("whole", "ann") is None
+    for _ in range(2):
+        assert ledger.store(whole) is None
+    for other in (ask("whole", "a"), ask("whole", "a", "b", "c", caller="bob")):
+        assert ledger.store(other) is Refused.OTHER_BODY
+    assert (
+        told([ledger.reply("whole", "ann")])
+        == told(ledger.recall([whole]))
+        == [[answer("a"), ABSTAIN, answer("c")]]
+    )
+    assert ledger.reply("whole", "bob") is None
+    assert (len(ledger.records(-1, 100)), len(teller.blocks)) == (entries, 2)
+    exchange(ledger, teller, ask("after", "d"))  # the next entry names the seal of what is stored
+    ledger.verify()
 
 
 def test_the_public_number_of_questions_ends_a_stage(ledger: OnlineLedger) -> None:
@@ -283,7 +306,10 @@ def test_the_chain_can_be_read_in_parts_and_holds_no_secret(ledger: OnlineLedger
     exported = json.dumps(ledger.export())
     assert str(SECRET)[:6] not in exported
     assert check_export(json.loads(exported)) == ledger.head
-    assert everything[-1].told() == {"asked": sha256(digest("q2")).hexdigest()}
+    told = everything[-1].told()
+    assert told.keys() == {"asked", "taken", "inquiries"}
+    assert told["asked"] == sha256(digest("q2")).hexdigest()
+    assert told["taken"] == sha256(digest("q2") + b'{"ann":1}').hexdigest()
 
 
 def test_it_says_whether_it_lives(make: Make) -> None:
@@ -396,4 +422,6 @@ def test_whatever_is_asked_a_question_has_one_outcome_and_counters_are_true(
             assert state.answered == sum(code >= 0 for code in published.values())
             assert state.abstained == sum(code == ABSTAIN for code in published.values())
             assert [key.taken <= 5 for key in list(one.keys())] == [True]
-            one.verify(seen=ledgers[0].head)
+            one.verify(seen=one.head)
+        # But for the id of the run, both have the same chain.
+        assert [entry["answers"] for entry in file.export()] == [e["answers"] for e in ledgers[0].export()]

@@ -14,11 +14,11 @@ import psycopg
 import pytest
 
 from mapl.errors import GuaranteeBroken, InvalidParameter, LedgerError, LedgerTampered
-from mapl.release.chain import NOTHING, START, Entry, Record
-from mapl.release.limits import Limit, Limits
-from mapl.release.online import Inquiry, KeyRecord, Reply
-from mapl.release.open_ledger import open_ledger
-from mapl.release.postgres_ledger import PostgresLedger
+from mapl.release.ledger.chain import NOTHING, START, Entry, Record
+from mapl.release.ledger.inquiries import Inquiry, KeyRecord, Reply
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.opening import open_ledger
+from mapl.release.ledger.postgres import PostgresLedger
 from mapl.types import Outcome, Secret, State
 
 PLAN = "c" * 64
@@ -138,20 +138,40 @@ def test_the_database_keeps_the_limits_by_itself(place: Place) -> None:
 @pytest.mark.parametrize(
     "tampering",
     [
-        "UPDATE entries SET answered = 0, all_answered = 2 WHERE number = 3",
-        "UPDATE entries SET payload = '{}' WHERE number = 3",
-        "UPDATE entries SET hash = previous WHERE number = 3",
-        "UPDATE answers SET labels = '\\x0000' WHERE number = 2",
-        "UPDATE answers SET width = 3 WHERE number = 2",
-        "DELETE FROM answers WHERE number = 2",
-        "UPDATE secrets SET value = 3 WHERE number = 3",
-        "DELETE FROM secrets WHERE number = 2",
+        "UPDATE entries SET answered = 0, all_answered = 2 WHERE number = 4",
+        "UPDATE entries SET payload = '{}' WHERE number = 4",
+        "UPDATE entries SET hash = previous WHERE number = 4",
+        "UPDATE answers SET labels = '\\x0000' WHERE number = 3",
+        "UPDATE answers SET width = 3 WHERE number = 3",
+        "DELETE FROM answers WHERE number = 3",
+        "UPDATE secrets SET value = 3 WHERE number = 4",
+        "DELETE FROM secrets WHERE number = 3",
         # Answers tied to other questions than the ones they were given to.
-        "UPDATE questions SET place = 1 - place WHERE number = 2",
-        "UPDATE questions SET number = 5 - number",
-        "UPDATE questions SET digest = sha256(digest) WHERE number = 3",
-        "DELETE FROM questions WHERE number = 3",
-        "INSERT INTO questions VALUES (sha256('new'), 3, 1)",
+        "UPDATE questions SET place = 1 - place WHERE number = 3",
+        "UPDATE questions SET number = 7 - number",
+        "UPDATE questions SET digest = sha256(digest) WHERE number = 4",
+        "DELETE FROM questions WHERE number = 4",
+        "INSERT INTO questions VALUES (sha256('new'), 4, 1)",
+        # Requests, their order and their callers; keys, what they may do and have taken; and the log of them.
+        "UPDATE inquiries SET caller = 'bob' WHERE place = 1",
+        "UPDATE inquiries SET body = sha256(body) WHERE id = 'a'",
+        "UPDATE inquiries SET id = 'x' WHERE id = 'c'",
+        "UPDATE inquiries SET place = 9 WHERE place = 0",
+        "DELETE FROM inquiries WHERE id = 'c'",
+        "UPDATE keys SET most = 11",
+        "UPDATE keys SET most = NULL",
+        "UPDATE keys SET taken = 2",
+        "UPDATE keys SET revoked = 1",
+        "UPDATE keys SET scopes = 'ask admin'",
+        "UPDATE keys SET name = 'bob'",
+        "UPDATE keys SET expires = 99",
+        "DELETE FROM keys",
+        "INSERT INTO keys (id, name, scopes, digest, taken, revoked) VALUES ('eve', '', 'ask', '', 0, 0)",
+        "UPDATE details SET content = replace(content, 'ann', 'bob')",
+        "DELETE FROM details WHERE number = 2",
+        "DELETE FROM details WHERE number = 4",
+        "UPDATE home SET stored = 2",
+        "UPDATE home SET sealed = 'x'",
     ],
 )
 def test_tampering_is_seen_before_anything_is_released(place: Place, tampering: str) -> None:
@@ -281,7 +301,7 @@ def test_what_is_no_ledger_is_refused_in_words(place: Place, postgres: str) -> N
     with pytest.raises(LedgerError, match="holds something else"):
         PostgresLedger(postgres, schema=other)
     place.raw.execute("UPDATE home SET version = 9")
-    with pytest.raises(LedgerError, match=r"version 9, this mapl reads 1"):
+    with pytest.raises(LedgerError, match=r"version 9, this mapl reads 2"):
         PostgresLedger(postgres, schema=place.schema)
 
 

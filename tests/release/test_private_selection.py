@@ -17,11 +17,11 @@ from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter, PlanMism
 from mapl.mechanisms import Task, make
 from mapl.noise import ONE, SeededCoins, SystemCoins
 from mapl.planning.plan import Plan
-from mapl.release.ledger import Ledger
-from mapl.release.limits import Limit, Limits
-from mapl.release.memory_ledger import MemoryLedger
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.release.private_selection import RandomRepetition, repeat_and_select
-from mapl.release.sqlite_ledger import SqliteLedger
 from mapl.types import Budget
 
 Law = list[Fraction]

@@ -14,8 +14,9 @@ from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, make
 from mapl.noise import SystemCoins
 from mapl.release import Statement, aggregate, promise_of, statement_of
-from mapl.release.promise import TEACHER_PROMISE, Promise
-from mapl.release.statement import StageSpend, added
+from mapl.release.statement.assumptions import Assumptions
+from mapl.release.statement.promise import TEACHER_PROMISE, Promise
+from mapl.release.statement.statement import StageSpend, add_costs
 from mapl.types import ADJACENCY, UNIT, Budget, Tallies
 
 TASK = Task(Budget(0.9, 1e-6), 250, 2, 30)
@@ -75,24 +76,34 @@ def test_a_promise_names_adjacency_and_unit_everywhere(given: Any, words: tuple[
     for part in (promise.adjacency, promise.unit):
         assert part in said.in_plain_words
     assert "teacher" not in promise.adjacency + promise.unit + promise.words
-    assert json.loads(said.to_json())["assumptions"] == list(promise.assumptions)
+    stored = json.loads(said.to_json())
+    assert (stored["checked"], stored["assumptions"]) == (list(promise.checked), list(promise.assumptions))
 
 
 @pytest.mark.parametrize("given", PROMISES)
 def test_assumptions_say_what_is_checked_and_what_is_left(given: Any) -> None:
-    assumptions = promise_of(*given).assumptions
-    kinds = [text.split(":")[0] for text in assumptions]
-    assert set(kinds) == {"Checked by mapl", "For you to see to"}
-    assert kinds == sorted(kinds)
-    assert len(set(assumptions)) == len(assumptions)
-    text = " ".join(assumptions)
-    for part in ("disjoint", "exactly once", "on disk before", "without looking at the private rows", "add up"):
-        assert part in text
-    assert ("k records" in text) == (given[1] is None)
+    promise = promise_of(*given)
+    assert len({*promise.checked, *promise.assumptions}) == len(promise.checked) + len(promise.assumptions)
+    checked, left = " ".join(promise.checked), " ".join(promise.assumptions)
+    for part in ("disjoint", "exactly once", "on disk before"):
+        assert part in checked
+    for part in ("without looking at the private rows", "stays private", "add up"):
+        assert part in left
+    assert ("k records" in left) == (given[1] is None)
+
+
+def test_what_is_checked_is_told_from_what_is_left_in_statements_of_any_version() -> None:
+    now = {"checked": ["Shards are disjoint."], "assumptions": ["Nobody looked."]}
+    before = {"assumptions": ["Checked by mapl: shards are disjoint.", "For you to see to: nobody looked."]}
+    told = Assumptions(("Shards are disjoint.",), ("Nobody looked.",))
+    assert Assumptions.of(now) == Assumptions.of(before) == told
+    votes_only = {"assumptions": ["Every teacher voted once."]}
+    assert Assumptions.of(votes_only) == Assumptions((), ("Every teacher voted once.",))
+    assert Assumptions.of({}) == Assumptions((), ())
 
 
 def test_replacing_a_record_that_is_its_own_id_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="two teachers change; give --unit COLUMN, or take add-remove"):
+    with pytest.raises(InvalidParameter, match='two teachers change; give unit="COLUMN", or take add-remove'):
         promise_of("replace-one", None)
     with pytest.raises(InvalidParameter, match="choose add-remove, replace-one or labels"):
         promise_of("none", None)  # type: ignore[arg-type]
@@ -120,9 +131,9 @@ def test_stages_add_up() -> None:
 
 
 def test_sums_of_costs_are_rounded_up() -> None:
-    assert added([0.1, 0.9]) == math.nextafter(1.0, 2.0)
-    assert added([0.5, 0.25]) == 0.75
-    assert added([2]) == 2
-    assert added([1.0, math.inf]) == math.inf
+    assert add_costs([0.1, 0.9]) == math.nextafter(1.0, 2.0)
+    assert add_costs([0.5, 0.25]) == 0.75
+    assert add_costs([2]) == 2
+    assert add_costs([1.0, math.inf]) == math.inf
     parts = [0.1] * 10
-    assert Fraction(added(parts)) >= sum(map(Fraction, parts))
+    assert Fraction(add_costs(parts)) >= sum(map(Fraction, parts))

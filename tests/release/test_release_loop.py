@@ -11,6 +11,8 @@ import pytest
 from mapl.errors import GuaranteeBroken, InvalidParameter, MaplError
 from mapl.mechanisms import REGISTRY, Task, make
 from mapl.noise import Coins, SeededCoins, SystemCoins
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
 from mapl.release.loop import (
     Released,
     admit,
@@ -20,7 +22,7 @@ from mapl.release.loop import (
     useless,
     within_budget,
 )
-from mapl.release.promise import promise_of
+from mapl.release.statement.promise import promise_of
 from mapl.types import ABSTAIN, ADJACENCY, UNIT, Budget, Outcome, Secret, State, Tallies
 
 
@@ -86,6 +88,18 @@ def test_fallback_flags_are_kept_and_the_secret_is_not() -> None:
     assert released.fallback is not None
     np.testing.assert_array_equal(released.fallback, released.labels == 1)
     assert released.state.secret is None
+
+
+def test_the_public_chain_tells_what_was_released_and_nothing_more() -> None:
+    """Votes that lead to the same labels leave the same entries, however close they were."""
+
+    def told(counts: list[list[int]]) -> list[Any]:
+        ledger = MemoryLedger()
+        ledger.open("a plan", Limits.of({"labels": Limit(len(counts), len(counts))}))
+        aggregate(Tallies.checked(np.array(counts)), EveryThird(10**9), SystemCoins(), ledger=ledger, block_rows=7)
+        return [(one.kind, one.answered, one.abstained, one.told()) for one in ledger.entries()[1:]]
+
+    assert told([[5, 4], [4, 5]] * 20) == told([[9, 0], [0, 9]] * 20)
 
 
 def test_progress_tells_what_was_taken() -> None:

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from mapl.errors import BudgetExhausted, GuaranteeBroken, LedgerError, PlanMismatch
 from mapl.mechanisms import REGISTRY, AnyMechanism, Task, make
 from mapl.noise import Coins, SeededCoins, SystemCoins
-from mapl.release.chain import Answers, Entry
-from mapl.release.limits import Limit, Limits
+from mapl.release.ledger.chain import Answers, Entry
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.release.loop import aggregate, begin_stage, step
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.sqlite_ledger import SqliteLedger
 from mapl.types import ABSTAIN, Budget, Secret, Tallies
 
 PLAN = "d" * 64
@@ -273,7 +273,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=150,
+        timeout=900,
     )
     assert ran.returncode == 0, ran.stderr
     said: dict[str, Any] = json.loads(ran.stdout)

@@ -10,17 +10,17 @@ import pytest
 
 from mapl.errors import BudgetExhausted, InvalidParameter, PlanMismatch
 from mapl.mechanisms import Task, make
-from mapl.mechanisms.noisy_mean import NoisyMean
-from mapl.mechanisms.scores import TOP, ScoreGrid, Scores
+from mapl.mechanisms.scores.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.scores import TOP, ScoreGrid, Scores
 from mapl.noise import SeededCoins, SystemCoins
 from mapl.release import Limits, MemoryLedger
-from mapl.release.chain import HALTED, Entry
-from mapl.release.ledger import Ledger
-from mapl.release.limits import Limit
-from mapl.release.promise import TEACHER_PROMISE
+from mapl.release.ledger.chain import HALTED, Entry
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limit
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.release.soft_labels import MEANS, MEDIANS, SoftDesign, SoftLabels, release_soft_labels
-from mapl.release.soft_statement import soft_statement_of
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.statement.promise import TEACHER_PROMISE
+from mapl.release.statement.soft_statement import state_soft_labels
 from mapl.types import ABSTAIN, Budget
 
 K, M, T = 300, 60, 4
@@ -151,7 +151,7 @@ def test_statement_adds_the_stages_up() -> None:
     design = SoftDesign(LADDER, GRID, means(T))
     ledger = opened(design)
     told = release_soft_labels(design, scores(torn=3), SystemCoins(), ledger=ledger)
-    said = soft_statement_of(
+    said = state_soft_labels(
         design, TASK, {MEDIANS: HALF, MEANS: HALF}, told, SystemCoins(), promise=TEACHER_PROMISE
     )
     assert [stage.name for stage in said.stages] == [MEDIANS, MEANS]
@@ -161,7 +161,7 @@ def test_statement_adds_the_stages_up() -> None:
     assert said.private
     assert "scores of models" in said.in_plain_words
     assert (said.answered, said.abstained) == (M, 0)
-    seeded = soft_statement_of(
+    seeded = state_soft_labels(
         design, TASK, {MEDIANS: HALF, MEANS: HALF}, told, SeededCoins(1), promise=TEACHER_PROMISE
     )
     assert not seeded.private

@@ -21,10 +21,10 @@ import numpy as np
 import pytest
 
 from mapl.errors import BudgetExhausted, GuaranteeBroken, LedgerError, LedgerTampered
-from mapl.release.chain import ANSWERS, HALTED, NOTHING, START, Answers, Entry, Record, genesis
-from mapl.release.ledger import Ledger
-from mapl.release.limits import Limit, Limits
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.chain import ANSWERS, HALTED, NOTHING, START, Answers, Entry, Record, genesis
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.types import ABSTAIN, Secret, State
 
 PLAN = "c" * 64
@@ -208,7 +208,7 @@ def test_secrets_are_in_the_file_and_in_no_export(path: Path) -> None:
         assert all(str(SECRET + i) not in str(ledger.export()) for i in range(3))
         assert ledger._execute("SELECT value FROM secrets") == [(SECRET,), (SECRET + 1,), (SECRET + 2,)]
         # Nor does a public hash cover them: the secret of the same public record may be anything.
-        assert ledger.entries()[0] == genesis(PLAN, LIMITS)
+        assert ledger.entries()[0] == genesis(PLAN, LIMITS, ledger.run_id)
 
 
 def test_who_has_not_seen_the_newest_entry_may_not_append(path: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_forked_process_may_not_use_it(path: Path) -> None:
 
 
 def test_a_second_writer_waits_or_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mapl.release.sqlite_ledger.PATIENCE", 50)
+    monkeypatch.setattr("mapl.release.ledger.sqlite.PATIENCE", 50)
     with opened(path) as ledger:
         other = apsw.Connection(str(path))
         other.execute("BEGIN IMMEDIATE")
@@ -267,7 +267,7 @@ def test_what_is_no_ledger_is_refused_in_words(tmp_path: Path) -> None:
         SqliteLedger(tmp_path / "other")
     with opened(tmp_path / "newer") as ledger:
         ledger._execute("PRAGMA user_version = 99")
-    with pytest.raises(LedgerError, match="schema 99 and this mapl reads up to 2"):
+    with pytest.raises(LedgerError, match="schema 99 and this mapl reads up to 3"):
         SqliteLedger(tmp_path / "newer")
     for nowhere in (tmp_path / "missing" / "l", tmp_path):
         with pytest.raises(LedgerError, match=r"cannot be opened \(.*without it nothing is released"):
@@ -295,7 +295,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Play the scenes at the end of this file, all in one other process, which starts a child for each."""
     folder = tmp_path_factory.mktemp("scenes")
     ran = subprocess.run(
-        [sys.executable, __file__, folder], capture_output=True, text=True, check=False, timeout=100
+        [sys.executable, __file__, folder], capture_output=True, text=True, check=False, timeout=900
     )
     assert ran.returncode == 0, ran.stderr
     return {"folder": folder, **json.loads(ran.stdout)}
@@ -372,7 +372,7 @@ def until_refused(ledger: Ledger) -> Said:
 
 def full(path: Path) -> Said:
     ledger = started(path)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (140_000, 140_000))
     return until_refused(ledger)
 
 

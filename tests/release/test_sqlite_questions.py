@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from mapl.errors import LedgerError, LedgerTampered
-from mapl.release.chain import START, Entry
-from mapl.release.limits import Limit, Limits
-from mapl.release.online import Inquiry, KeyRecord
-from mapl.release.sqlite_ledger import SqliteLedger
+from mapl.release.ledger.chain import START, Entry
+from mapl.release.ledger.inquiries import Inquiry, KeyRecord
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.sqlite import SqliteLedger
 from mapl.types import ABSTAIN, Outcome, State
 
 PLAN = "c" * 64
@@ -67,7 +67,7 @@ def test_a_key_only_counts_up_and_never_above_its_cap(path: Path) -> None:
         with pytest.raises(apsw.ConstraintError):
             raw.execute(f"UPDATE keys SET {change}")
     with pytest.raises(apsw.ConstraintError):
-        raw.execute("INSERT INTO keys VALUES ('eve', '', '', x'', NULL, -5, 0)")
+        raw.execute("INSERT INTO keys VALUES ('eve', '', '', x'', NULL, -5, 0, NULL)")
     raw.execute("UPDATE keys SET taken = 10, revoked = 1")
     with pytest.raises(apsw.ConstraintError):
         raw.execute("UPDATE keys SET revoked = 0")
@@ -76,15 +76,36 @@ def test_a_key_only_counts_up_and_never_above_its_cap(path: Path) -> None:
 @pytest.mark.parametrize(
     "tampering",
     [
-        "UPDATE questions SET place = 1 - place WHERE number = 2",
-        "UPDATE questions SET number = 5 - number",
-        f"UPDATE questions SET digest = x'{'00' * 32}' WHERE number = 3",
-        "DELETE FROM questions WHERE number = 3",
-        f"INSERT INTO questions VALUES (x'{'00' * 32}', 3, 1)",
+        "UPDATE questions SET place = 1 - place WHERE number = 3",
+        "UPDATE questions SET number = 7 - number",
+        f"UPDATE questions SET digest = x'{'00' * 32}' WHERE number = 4",
+        "DELETE FROM questions WHERE number = 4",
+        f"INSERT INTO questions VALUES (x'{'00' * 32}', 4, 1)",
         "UPDATE questions SET place = 2 WHERE place = 1",
+        # Requests, their order and their callers; keys, what they may do and have taken; and the log of them.
+        "UPDATE inquiries SET caller = 'bob' WHERE place = 1",
+        "UPDATE inquiries SET body = zeroblob(32) WHERE id = 'a'",
+        "UPDATE inquiries SET id = 'x' WHERE id = 'c'",
+        "UPDATE inquiries SET place = 9 WHERE place = 0",
+        "DELETE FROM inquiries WHERE id = 'c'",
+        "UPDATE keys SET most = 11",
+        "UPDATE keys SET most = NULL",
+        "UPDATE keys SET taken = 2",
+        "UPDATE keys SET revoked = 1",
+        "UPDATE keys SET scopes = 'ask admin'",
+        "UPDATE keys SET name = 'bob'",
+        "UPDATE keys SET expires = 99",
+        "DELETE FROM keys",
+        "INSERT INTO keys (id, name, scopes, digest, taken, revoked) VALUES ('eve', '', 'ask', x'', 0, 0)",
+        "UPDATE details SET content = replace(content, 'ann', 'bob')",
+        """UPDATE details SET content = '{"ann":1}' WHERE number = 3; UPDATE keys SET taken = 2""",
+        "DELETE FROM details WHERE number = 2",
+        "DELETE FROM details WHERE number = 4",
+        "UPDATE home SET stored = 2",
+        "UPDATE home SET sealed = 'x'",
     ],
 )
-def test_an_answer_tied_to_another_question_is_seen(path: Path, tampering: str) -> None:
+def test_tampering_beside_the_chain_is_seen(path: Path, tampering: str) -> None:
     raw = apsw.Connection(str(path))
     for (trigger,) in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
         raw.execute(f"DROP TRIGGER {trigger}")

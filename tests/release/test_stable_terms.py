@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mapl.data.bags import Bagged
-from mapl.data.shards import ShardKey
+from mapl.data.units.bags import Bagged
+from mapl.data.units.shards import ShardKey
 from mapl.errors import InvalidParameter
 from mapl.release import Aggregated, MostRight, StableOracle, TopCategory
-from mapl.release.stable_oracle import Block
-from mapl.release.subsample import values_of
+from mapl.release.queries.oracle import Block
+from mapl.release.queries.subsample import values_of
 
 BUDGET: dict[str, Any] = {"epsilon": 0.5, "delta": 0.01}
 MODELS = {"never": lambda rows: np.zeros(len(rows)), "always": lambda rows: np.ones(len(rows))}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mapl.release.write_once import write_once
+from mapl.release.files.write_once import write_once
 
 
 def test_a_file_is_written_once(tmp_path: Path) -> None:

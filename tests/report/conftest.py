@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from counted_files import counted
 from public_files import Run, aggregated, learned
+from summed_files import summed
 
 from mapl.noise import SeededCoins, SystemCoins
 from mapl.report import Evaluation
@@ -44,6 +45,21 @@ def recounted_run() -> Run:
 @pytest.fixture(scope="session")
 def seeded_count() -> Run:
     return counted(SeededCoins(4))
+
+
+@pytest.fixture(scope="session")
+def summed_run() -> Run:
+    return summed(SystemCoins())
+
+
+@pytest.fixture(scope="session")
+def worded_run() -> Run:
+    return summed(SystemCoins(), names=("no", "perhaps", "yes"), words=True, adjacency="replace-one")
+
+
+@pytest.fixture(scope="session")
+def seeded_sums() -> Run:
+    return summed(SeededCoins(4))
 
 
 @pytest.fixture(scope="session")

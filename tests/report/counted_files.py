@@ -9,18 +9,17 @@ import pyarrow as pa
 from public_files import Run
 
 from mapl.noise import Coins
-from mapl.pipeline.cells_file import COUNT
+from mapl.pipeline.runs.cells_file import COUNT
 from mapl.planning.plan import Plan, Stage
 from mapl.release import Classes, Released
 from mapl.release.cell_counts import SENSITIVITY, CellCounts, release_counts
-from mapl.release.cell_promise import cells_promise
-from mapl.release.cell_statement import Spent, cell_statement
-from mapl.release.labels_file import labels_table
-from mapl.release.ledger import Limits
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.promise import Adjacency
-from mapl.students.on_counts import Round, Taught
-from mapl.types import ABSTAIN, Budget, State
+from mapl.release.files.labels import labels_table
+from mapl.release.ledger.ledger import Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.statement.cell_promise import cells_promise
+from mapl.release.statement.cell_statement import Spent, state_counts
+from mapl.students.on_counts import Round, TaughtByCounts
+from mapl.types import ABSTAIN, Adjacency, Budget, State
 
 N_CELLS, PER_CELL = 60, 2
 BUDGET = Budget(1.0, 0.0)
@@ -54,10 +53,10 @@ def counted(
         noisy = release_counts(made, records, coins, ledger=ledger, stage=stage.name)
         told.append(Round(cells, noisy, made.epsilon))
         parts.append(table_of(number, noisy, classes, n_cells, world.normal(size=(n_cells, 2))))
-    codes = Taught(np.zeros((len(cells), 1)), tuple(told)).labels
+    codes = TaughtByCounts(np.zeros((len(cells), 1)), tuple(told)).labels
     answered = int((codes != ABSTAIN).sum())
     released = Released(codes, None, State(answered, len(codes) - answered, True), len(codes))
-    statement = cell_statement(
+    statement = state_counts(
         tuple(Spent(stage.name, made) for stage, made in zip(stages, mechanisms, strict=True)),
         released,
         BUDGET,

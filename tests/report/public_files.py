@@ -14,10 +14,10 @@ from mapl.noise import Coins, SystemCoins
 from mapl.planning.plan import Plan, Stage
 from mapl.release import Classes, aggregate, statement_of
 from mapl.release.error_estimate import ErrorEstimate, estimate_error
-from mapl.release.labels_file import labels_table
-from mapl.release.ledger import Entry, Limits
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.promise import promise_of
+from mapl.release.files.labels import labels_table
+from mapl.release.ledger.ledger import Entry, Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.statement.promise import promise_of
 from mapl.report import Report
 from mapl.types import Budget, Tallies
 
@@ -36,10 +36,11 @@ class Run:
     classes: Classes
     ledger: list[dict[str, Any]] | None
     cells: pa.Table | None = None
+    weights: pa.Table | None = None
 
     def report(self, **given: Any) -> Report:
         files = {"plan": self.plan, "labels": self.labels, "classes": self.classes, "ledger": self.ledger}
-        files |= {"cells": self.cells}
+        files |= {"cells": self.cells, "weights": self.weights}
         return Report.of(given.pop("statement", self.statement), **(files | given))
 
 
@@ -81,6 +82,7 @@ def learned(names: tuple[str, ...] = ("no", "yes")) -> Run:
         "unit": PROMISE.unit,
         "adjacency": PROMISE.adjacency,
         "assumptions": list(PROMISE.assumptions),
+        "checked": list(PROMISE.checked),
         "plan_digest": plan.digest,
         "ledger_head": ledger.head,
         "stages": [

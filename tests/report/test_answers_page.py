@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from mapl.cli import app
 from mapl.errors import InvalidData
-from mapl.pipeline.folder import RunFolder
-from mapl.pipeline.published import Publication
-from mapl.prediction.offers import NAMES
-from mapl.prediction.one_release import NAME as SEMI_PRIVATE
-from mapl.report.answers_page import HOW, AnswersReport, render
+from mapl.pipeline.runs.folder import RunFolder
+from mapl.pipeline.runs.published import Publication
+from mapl.prediction.prices.offers import NAMES
+from mapl.prediction.spending.one_rule import NAME as SEMI_PRIVATE
+from mapl.report.pages.answers import HOW, AnswersReport, render
 
 
 def answered(folder: Path, *more: Any) -> Publication:
@@ -112,6 +112,6 @@ def test_every_method_is_explained() -> None:
 def test_nothing_private_is_published(single: Publication) -> None:
     assert set(single.settings) == {
         *("verb", "label", "classes", "model", "method", "epsilon", "delta", "adjacency", "features", "rows"),
-        *("realizable", "alpha", "bound", "accuracy"),
+        *("realizable", "alpha", "bound", "accuracy", "options"),
     }
     assert "private" not in json.dumps({key: value for key, value in single.settings.items() if key != "method"})

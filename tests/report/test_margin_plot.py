@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from mapl.planning.noise_conditions import MarginCurve
-from mapl.report.margin_plot import DOWN, LEFT, TOP, margin_curves
+from mapl.planning.votes.noise_conditions import MarginCurve
+from mapl.report.plots.margin import DOWN, LEFT, TOP, margin_curves
 
 
 def test_a_drawing_by_itself_with_one_curve_per_size() -> None:

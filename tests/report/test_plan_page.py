@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from mapl.planning import Agreement
-from mapl.planning.answer import Answer, answered
-from mapl.planning.earlier_runs import EarlierRun, EarlierRuns
-from mapl.planning.learning_curve import LearningCurve
-from mapl.planning.question import Question, Wish
-from mapl.release.promise import promise_of
-from mapl.report.line_plot import Curve, Field, line_plot
-from mapl.report.plan_page import WORDS, render
+from mapl.planning.budgets.earlier_runs import EarlierRun, EarlierRuns
+from mapl.planning.planner.answer import Answer, answer_question
+from mapl.planning.planner.question import Question, Wish
+from mapl.planning.votes.learning_curve import LearningCurve
+from mapl.release.statement.promise import promise_of
+from mapl.report.pages.plan import WORDS, render
+from mapl.report.plots.lines import Curve, Field, line_plot
 
 HOSTILE = "<script>alert('x')</script>{{ 7*7 }}"
 PROMISE = promise_of("add-remove", "patient_id")
@@ -30,7 +30,7 @@ QUESTION = Question(
 
 @pytest.fixture(scope="module")
 def answer() -> Answer:
-    return answered(QUESTION, None, adjacency=PROMISE.adjacency, unit=PROMISE.unit)
+    return answer_question(QUESTION, None, adjacency=PROMISE.adjacency, unit=PROMISE.unit)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_what_went_before_is_told_and_escaped(answer: Answer) -> None:
 
 
 def test_a_solved_quantity_stands_at_the_top() -> None:
-    found = answered(replace(QUESTION, epsilon=None), Wish(accuracy=0.83), adjacency="a", unit="u")
+    found = answer_question(replace(QUESTION, epsilon=None), Wish(accuracy=0.83), adjacency="a", unit="u")
     assert found.solution is not None
     page = render(found)
     assert f"an epsilon of <strong>{found.solution.value:g}</strong>" in page
@@ -93,13 +93,13 @@ def test_a_solved_quantity_stands_at_the_top() -> None:
 
 def test_without_a_curve_nothing_is_said_about_the_student() -> None:
     bare = replace(QUESTION, curve=None, agreement=Agreement.default(), teachers=300)
-    page = render(answered(bare, None, adjacency="a", unit="u"))
+    page = render(answer_question(bare, None, adjacency="a", unit="u"))
     assert page.count('<svg class="plot"') == 3
     assert "needs a learning curve" in page
 
 
 def test_without_a_delta_there_are_no_pictures() -> None:
-    page = render(answered(replace(QUESTION, delta=0.0, queries=50), None, adjacency="a", unit="u"))
+    page = render(answer_question(replace(QUESTION, delta=0.0, queries=50), None, adjacency="a", unit="u"))
     assert '<svg class="plot"' not in page
     assert "permute-and-flip" in page
 

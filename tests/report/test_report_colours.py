@@ -7,9 +7,9 @@ from importlib.resources import files
 
 import pytest
 
-from mapl.report.map_plot import N_COLOURS
+from mapl.report.plots.cell_map import N_COLOURS
 
-STYLE = files("mapl.report").joinpath("page.css").read_text("utf-8")
+STYLE = files("mapl.report.pages").joinpath("html", "page.css").read_text("utf-8")
 LIGHT, DARK = (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", theme)) for theme in STYLE.split(":root {")[1:3])
 
 

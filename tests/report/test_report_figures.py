@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapl.report.figures import at_most, one_in, setting, share, share_at_most, tiny
+from mapl.report.figures import at_most, one_in, share, share_at_most, tiny, write_setting
 
 POWERS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -83,4 +83,4 @@ def test_a_share_that_is_a_bound_is_rounded_up(value: float) -> None:
     ],
 )
 def test_settings_lose_the_folders_of_the_machine(given: object, shown: str) -> None:
-    assert setting(given) == shown
+    assert write_setting(given) == shown

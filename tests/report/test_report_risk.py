@@ -1,9 +1,10 @@
-"""Attack risk from riskcal, against the closed form and against an attacker who is simulated exactly."""
+"""Attack risk against a second derivation, another library, and an attacker who is simulated exactly."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,10 +16,24 @@ BUDGETS = st.builds(Budget, st.floats(1e-3, 20), st.one_of(st.just(0.0), st.floa
 
 
 def closed_form(budget: Budget, false_alarms: float) -> float:
-    """The best true-positive rate under (epsilon, delta), which no test can exceed in either direction."""
-    steep = math.exp(budget.epsilon) * false_alarms + budget.delta
-    flat = 1 - math.exp(-budget.epsilon) * (1 - budget.delta - false_alarms)
-    return min(steep, flat, 1.0)
+    """The best true-positive rate under (epsilon, delta), by the outcomes of the worst mechanism there is.
+
+    Its four outcomes have these chances with and without a person (Kairouz, Oh and Viswanath, ICML 2015): told
+    outright with delta, else randomised response. The best attacker raises alarms from the most telling one on.
+    """
+    odds = math.exp(budget.epsilon)
+    rest = 1 - budget.delta
+    outcomes = [
+        (budget.delta, 0.0),
+        (rest * odds / (1 + odds), rest / (1 + odds)),
+        (rest / (1 + odds), rest * odds / (1 + odds)),
+        (0.0, budget.delta),
+    ]
+    hits, left = 0.0, false_alarms
+    for with_person, without in outcomes:
+        share = 1.0 if without <= left else left / without
+        hits, left = hits + share * with_person, max(left - share * without, 0.0)
+    return hits
 
 
 @settings(max_examples=100, deadline=None)
@@ -40,6 +55,17 @@ def test_the_advantage_is_the_largest_distance_from_guessing(budget: Budget) -> 
     false_alarms, hits = risk.sharpest
     assert risk.advantage == pytest.approx(hits - false_alarms, abs=1e-12)
     assert risk.accuracy == pytest.approx((hits + 1 - false_alarms) / 2, abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(BUDGETS)
+def test_riskcal_has_the_same_figures(budget: Budget) -> None:
+    analysis = pytest.importorskip("riskcal", reason="riskcal, a second opinion, is not installed").analysis
+    risk = Risk.of(budget)
+    assert risk.advantage == pytest.approx(analysis.get_advantage_from_adp(budget.epsilon, budget.delta), abs=1e-12)
+    for rate, hits in (*risk.hits, *risk.curve):
+        missed = analysis.get_beta_from_adp(budget.epsilon, budget.delta, np.float64(rate))
+        assert hits == pytest.approx(1 - missed, abs=1e-12)
 
 
 def test_randomised_response_reaches_the_bound() -> None:

@@ -14,22 +14,23 @@ import httpx
 import numpy as np
 import uvicorn
 
-from mapl.data.classes import Classes
-from mapl.data.schema import Column, Schema
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.schema import Column, Schema
 from mapl.mechanisms import Task, make
 from mapl.noise import Coins, SeededCoins
-from mapl.pipeline.questions import QuestionForm
+from mapl.pipeline.online.questions import QuestionForm
 from mapl.planning.plan import Plan, Stage
 from mapl.release import Statement, statement_of
-from mapl.release.ledger import Ledger
-from mapl.release.limits import Limits
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limits
+from mapl.release.ledger.memory import MemoryLedger
 from mapl.release.loop import Released, begin_stage
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.promise import add_remove
+from mapl.release.statement.promise import add_remove
+from mapl.service.access.connection import protocol_within
+from mapl.service.access.keys import KeyMaker
 from mapl.service.app import create_app
-from mapl.service.keys import KeyMaker
 from mapl.service.service import Service
-from mapl.service.settings import Settings
+from mapl.service.settings import ServerSettings
 from mapl.types import Budget, Tallies
 
 CLASSES = Classes(("no", "certainly"))
@@ -131,20 +132,35 @@ class Served:
 
     def client(self, *scopes: str, token: str | None = None) -> httpx.Client:
         headers = {"Authorization": f"Bearer {token or self.key(*scopes)}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=300, trust_env=False)
 
 
 @contextmanager
 def serving(
-    run: Any = None, ledger: Any = None, *, settings: Settings | None = None, student: Any = None, coins: Any = None
+    run: Any = None,
+    ledger: Any = None,
+    *,
+    settings: ServerSettings | None = None,
+    student: Any = None,
+    coins: Any = None,
+    witness: Any = None,
 ) -> Iterator[Served]:
     """Run a real uvicorn server on a free port of loopback, in a thread of this process."""
     run, ledger = run or StandInRun(), ledger or MemoryLedger()
-    service = Service.open(run, ledger, coins or SeededCoins(1), settings=settings, student=student)
+    service = Service.open(
+        run, ledger, coins or SeededCoins(1), settings=settings, student=student, witness=witness
+    )
+    with running(create_app(service), service.settings) as url:
+        yield Served(url, service, ledger)
+
+
+@contextmanager
+def running(app: Any, settings: ServerSettings) -> Iterator[str]:
+    """Run an application on a free port of loopback, in a thread of this process, and return its address."""
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        create_app(service),
-        http="httptools",
+        app,
+        http=protocol_within(settings),
         loop="uvloop",
         lifespan="on",
         log_config=None,
@@ -157,7 +173,7 @@ def serving(
     try:
         while not server.started and thread.is_alive():
             thread.join(0.01)
-        yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", service, ledger)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()

@@ -26,7 +26,7 @@ from mapl.cli import app
 CANARY = "canary"
 """Occurs in private ids and texts, in questions, and nowhere else."""
 
-PATIENCE = 180.0
+PATIENCE = 900.0
 """Seconds that a process may take to come up or to end; a busy machine needs many."""
 
 SCHEMA = {

@@ -7,8 +7,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapl.release.online import NOT_ASKED, Reply
-from mapl.service.answer_form import AnswerForm
+from mapl.release.ledger.inquiries import NOT_ASKED, Reply
+from mapl.service.answering.form import AnswerForm
 from mapl.types import ABSTAIN
 
 NAMES = st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=5, unique=True)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from stand_in import Served, StandInRun, questions, serving
 
-from mapl.service.settings import Settings
+from mapl.service.settings import ServerSettings
 
 HARD = [0.0, "nobody knows"]
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with serving(StandInRun(queries=400), settings=Settings(most_rows=50, most_body_bytes=20_000)) as running:
+    with serving(StandInRun(queries=400), settings=ServerSettings(most_rows=50, most_body_bytes=20_000)) as running:
         yield running
 
 
@@ -250,6 +250,6 @@ def test_every_response_forbids_to_be_stored_or_framed(served: Served) -> None:
 
 
 def test_a_server_may_insist_on_its_name() -> None:
-    with serving(settings=Settings(hosts=("answers.example",))) as served, served.client() as client:
+    with serving(settings=ServerSettings(hosts=("answers.example",))) as served, served.client() as client:
         assert client.get("/healthz").status_code == 421
         assert client.get("/healthz", headers={"Host": "Answers.Example:8000"}).status_code == 200

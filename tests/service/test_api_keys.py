@@ -8,14 +8,15 @@ from dataclasses import replace
 import pytest
 
 from mapl.errors import InvalidParameter
-from mapl.release.online import KeyRecord
-from mapl.service.keys import KeyMaker, derived
+from mapl.release.ledger.inquiries import KeyRecord
+from mapl.service.access.keys import KeyMaker, derive_key
 
+NOW = 1_800_000_000.0
 MAKER = KeyMaker.of(bytes(range(32)))
 
 
 def recognised(token: str, *records: KeyRecord) -> KeyRecord | None:
-    return MAKER.recognised(token, {record.id: record for record in records})
+    return MAKER.recognised(token, {record.id: record for record in records}, now=NOW)
 
 
 def test_a_key_is_recognised_and_nothing_else_is() -> None:
@@ -29,6 +30,8 @@ def test_a_key_is_recognised_and_nothing_else_is() -> None:
     assert recognised("x" + token, record) is None
     assert recognised(token + "A" * 10_000, record) is None
     assert recognised(token, replace(record, revoked=True)) is None
+    assert recognised(token, replace(record, expires=int(NOW) + 1)) is not None
+    assert recognised(token, replace(record, expires=int(NOW))) is None
     for nonsense in ("", "_", "__", "mapl_", f"mapl_{record.id}", f"mapl_{record.id}_", "mapl_\x00_é"):
         assert recognised(nonsense, record) is None
 
@@ -45,8 +48,8 @@ def test_a_key_has_256_random_bits_and_none_of_them_are_kept() -> None:
 
 def test_keys_of_another_run_are_unknown() -> None:
     token, record = MAKER.new("ann", ["ask"])
-    assert KeyMaker.of(bytes(32)).recognised(token, {record.id: record}) is None
-    assert derived(bytes(32), "api keys") != derived(bytes(32), "page sessions")
+    assert KeyMaker.of(bytes(32)).recognised(token, {record.id: record}, now=NOW) is None
+    assert derive_key(bytes(32), "api keys") != derive_key(bytes(32), "page sessions")
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 import pytest
 from stand_in import CLASSES, Served, StandInRun, serving
 
-from mapl.data.schema import Column, Schema
-from mapl.pipeline.questions import QuestionForm
-from mapl.release.chain import Record
-from mapl.release.limits import Limits
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.service.page import forms
+from mapl.data.tables.schema import Column, Schema
+from mapl.errors import LedgerError
+from mapl.pipeline.online.questions import QuestionForm
+from mapl.release.ledger.chain import Record
+from mapl.release.ledger.limits import Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.service.access.sessions import COOKIE, QUIET
+from mapl.service.app import ROUTES
 from mapl.service.page.history import MOST_POINTS, History
-from mapl.service.sessions import COOKIE
+from mapl.service.page.words import outcome_of
+from mapl.service.settings import ServerSettings
 
 HTMX = {"HX-Request": "true"}
 
@@ -31,7 +35,7 @@ def served() -> Iterator[Served]:
 @contextmanager
 def browser(served: Served, *scopes: str) -> Iterator[httpx.Client]:
     """Lend a browser whose user has signed in with a key of these scopes."""
-    with httpx.Client(base_url=served.url, follow_redirects=True, timeout=30, trust_env=False) as client:
+    with httpx.Client(base_url=served.url, follow_redirects=True, timeout=300, trust_env=False) as client:
         if scopes:
             page = client.post("/page/sign-in", data={"key": served.key(*scopes)})
             assert page.status_code == 200
@@ -47,7 +51,10 @@ def test_without_a_session_there_is_only_the_form_to_sign_in(served: Served) -> 
         assert client.post("/page/sign-in", data={"key": "mapl_0_wrong"}).status_code == 401
         for method, path in (
             ("GET", "/page/budget"),
+            ("GET", "/page/report"),
             ("POST", "/page/question"),
+            ("POST", "/page/file/look"),
+            ("POST", "/page/file/ask"),
             ("POST", "/page/keys"),
             ("POST", "/page/keys/abc/revoke"),
             ("POST", "/page/ledger-check"),
@@ -64,7 +71,7 @@ def test_the_cookie_is_for_this_site_only_and_is_no_key(served: Served) -> None:
         assert "samesite=strict" in cookie.lower()
         token = served.key("ask")
         assert token not in cookie
-        assert token.rpartition("_")[2] not in cookie
+        assert token.split("_", 2)[2] not in cookie  # whose secret may hold underscores of its own
         assert client.get("/v1/budget").status_code == 401  # no route of the API looks at cookies
         assert client.post("/v1/answers", json={"rows": [[5, "a"]]}).status_code == 401
         value = client.cookies[COOKIE]
@@ -73,20 +80,33 @@ def test_the_cookie_is_for_this_site_only_and_is_no_key(served: Served) -> None:
                 assert other.get("/page/budget").status_code == 401
 
 
+def test_a_cookie_ends_with_its_session_and_a_page_renews_it(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)  # it stands still, however long this takes
+    with browser(served, "ask") as client:
+        stolen = client.cookies[COOKIE]
+
+        def tried(cookie: str) -> int:
+            return httpx.get(f"{served.url}/page/budget", cookies={COOKIE: cookie}, trust_env=False).status_code
+
+        assert tried(stolen) == 200
+        monkeypatch.setattr(time, "time", lambda: now + QUIET - 1)
+        client.get("/page/budget")
+        monkeypatch.setattr(time, "time", lambda: now + QUIET + 1)
+        assert tried(stolen) == 401
+        assert tried(client.cookies[COOKIE]) == 200
+        renewed = client.cookies[COOKIE]
+        client.post("/page/sign-out")
+        assert tried(renewed) == 401
+
+
 def test_behind_a_proxy_with_tls_the_cookie_is_for_tls_only(served: Served) -> None:
     with httpx.Client(base_url=served.url, trust_env=False) as client:
         for told, secure in (({"X-Forwarded-Proto": "https"}, True), ({}, False)):
             reply = client.post("/page/sign-in", data={"key": served.key("ask")}, headers=told)
             assert ("secure" in reply.headers["set-cookie"].lower()) is secure
-
-
-def test_a_form_that_does_not_end_is_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anybody may begin one; some hundred of them would be all the requests that a server has room for."""
-    monkeypatch.setattr(forms, "PATIENCE", 0.05)
-    host, port = served.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as slow:
-        slow.sendall(b"POST /page/sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nkey=")
-        assert slow.recv(1000).startswith(b"HTTP/1.1 400 ")
 
 
 def test_scopes_decide_what_the_page_shows_and_does(served: Served) -> None:
@@ -118,7 +138,7 @@ def test_answer_and_abstention_are_equally_long() -> None:
             reply = client.post("/page/question", data={"column-0": clear, "column-1": f"q{i}"}, headers=HTMX)
             assert reply.headers["hx-trigger"] == "asked"
             sizes.add(len(reply.content))
-            said.add("none" if "<strong>none</strong>" in reply.text else "label")
+            said.add("none" if 'data-status="abstained"' in reply.text else "label")
         assert said == {"none", "label"}
         assert len(sizes) == 1
 
@@ -128,6 +148,110 @@ def test_without_scripts_the_answer_stands_in_the_whole_page(served: Served) -> 
         page = client.post("/page/question", data={"column-0": "9", "column-1": "no script"})
         assert "<strong>certainly</strong>" in page.text
         assert "Budget" in page.text
+
+
+@pytest.mark.parametrize(
+    "fields", [{"column-0": "9", "column-1": "named"}, {"column-0": "0", "column-1": "x" * 1990}]
+)
+def test_an_answer_names_the_row_it_is_about(served: Served, fields: dict[str, str]) -> None:
+    with browser(served, "ask") as client:
+        reply = client.post("/page/question", data=fields, headers=HTMX)
+        assert f"<dt>x</dt><dd>{fields['column-0']}</dd>" in reply.text
+        assert f"<dd>{fields['column-1']}</dd>" in reply.text
+
+
+def test_an_outcome_has_one_length_and_no_answer_looks_like_no_class() -> None:
+    classes = ("no", "none", "No answer.", "<b>&")
+    said = {code: outcome_of(code, classes) for code in (-1, 0, 1, 2, 3)}
+    assert len({len(one.encode()) for one in said.values()}) == 1
+    assert all(("<strong>" in one) == (code >= 0) for code, one in said.items())
+    assert all(('class="reply unanswered"' in one) == (code < 0) for code, one in said.items())
+    assert "&lt;b&gt;&amp;" in said[3]
+
+
+class BusyLedger(MemoryLedger):
+    """A ledger that cannot be written for a while."""
+
+    busy = False
+
+    def exchange(self, *given: Any, **named: Any) -> Any:
+        if self.busy:
+            raise LedgerError("the disk of /srv/canary is full")
+        return super().exchange(*given, **named)
+
+
+def test_a_refusal_of_any_kind_is_a_part_that_replaces_the_answer() -> None:
+    ledger = BusyLedger()
+    with serving(ledger=ledger) as served, browser(served, "ask") as client:
+        ledger.busy = True
+        for headers in (HTMX, {}):
+            refused = client.post("/page/question", data={"column-0": "9"}, headers=headers)
+            assert refused.status_code == 503
+            assert 'role="alert"' in refused.text
+            assert "canary" not in refused.text
+            assert "<strong>certainly</strong>" not in refused.text
+        assert "Budget" in refused.text  # a browser without scripts has the whole page
+
+
+CSV = 'note,x,more\n"a, b",9,z\nc,-9,\n\nc,-9,\n'
+
+
+def test_a_file_is_looked_at_before_it_is_asked(served: Served) -> None:
+    ledger = served.service.desk._clerk.ledger
+    with browser(served, "ask") as client, browser(served, "read") as reading:
+        before = ledger.spending("labels")
+        looked = client.post("/page/file/look", content=CSV.encode())
+        assert "<strong>3</strong> rows, <strong>2</strong> of them different" in looked.text
+        assert "<strong>at most 2</strong>" in looked.text
+        assert ledger.spending("labels") == before
+        reply = client.post("/page/file/ask", content=CSV.encode())
+        assert [one["label"] for one in reply.json()["answers"]] == ["certainly", "no", "no"]
+        assert ledger.spending("labels").answered == before.answered + 2
+        assert reading.post("/page/file/ask", content=CSV.encode()).status_code == 403
+        foreign = client.post("/page/file/ask", content=CSV.encode(), headers={"Sec-Fetch-Site": "cross-site"})
+        assert foreign.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "lacks x, note"),
+        (b"x\n1\n", "lacks note"),
+        (b"x,note,x\n1,a,1\n", "names a column twice"),
+        (b"x,note\n", "no rows"),
+        (b"x,note\n1,a\n1\n", "Row 2 has 1 cells"),
+        (b'x,note\n1,"a"b\n', "cannot be read as CSV after row 0"),
+        (b"x,note\n1,a\nmany,b\n", "Row 2: "),
+        (b"x,note\n1,\xff\n", "not in UTF-8"),
+        (b"x,note\n" + b"1,a\n" * 31, "more than 30 rows"),
+    ],
+)
+def test_a_file_that_is_not_as_declared_is_refused_in_words(content: bytes, words: str) -> None:
+    with serving(settings=ServerSettings(most_rows=30)) as served, browser(served, "ask") as client:
+        refused = client.post("/page/file/look", content=content)
+        assert refused.status_code == 422
+        assert words in refused.text
+        asked = client.post("/page/file/ask", content=content)
+        assert (asked.status_code, words in asked.json()["detail"]) == (422, True)
+        assert served.ledger.spending("labels").answered == 0
+
+
+def test_a_file_beyond_a_cap_or_the_budget_is_warned_of() -> None:
+    with serving(StandInRun(queries=1)) as served, httpx.Client(base_url=served.url, trust_env=False) as client:
+        for token, words in (
+            (served.key("ask", most=1), "may ask 1 more"),
+            (served.key("ask"), "budget ends within"),
+        ):
+            client.post("/page/sign-in", data={"key": token})
+            assert words in client.post("/page/file/look", content=CSV.encode()).text
+
+
+def test_the_report_is_a_link_for_those_who_may_read_it(served: Served) -> None:
+    with browser(served, "read") as client, browser(served, "ask") as asking:
+        assert 'href="/page/report"' in client.get("/").text
+        assert client.get("/page/report").text.startswith("<!DOCTYPE html>")
+        assert 'href="/page/report"' not in asking.get("/").text
+        assert asking.get("/page/report").status_code == 403
 
 
 def test_what_cannot_be_read_is_refused_in_words_and_spends_nothing(served: Served) -> None:
@@ -148,7 +272,7 @@ def test_an_admin_makes_and_revokes_keys(served: Served) -> None:
         made = admin.post("/page/keys", data={"name": "<i>ward</i>", "scope": ["ask"], "most": "3"}, headers=HTMX)
         assert "&lt;i&gt;ward" in made.text
         assert "<i>" not in made.text
-        token = made.text.split("<code>")[1].split("</code>")[0]
+        token = made.text.split('<code id="fresh-key">')[1].split("</code>")[0]
         with served.client(token=token) as client:
             assert client.post("/v1/answers", json={"rows": [[5, "by ward"]]}).status_code == 200
             assert client.post("/v1/answers", json={"rows": [[5, str(i)] for i in range(3)]}).status_code == 429
@@ -180,6 +304,17 @@ def test_an_admin_checks_the_chain(served: Served) -> None:
         assert 'role="alert"' in admin.post("/page/ledger-check", data={"seen": "0" * 64}, headers=HTMX).text
 
 
+def test_the_api_is_told_in_words_by_this_server_alone(served: Served) -> None:
+    with browser(served) as client:
+        page = client.get("/docs")
+        for method, path, _, scopes in ROUTES:
+            assert f"<code>{method} {path}</code>" in page.text
+            assert scopes == () or "401" in page.text
+        assert "rows[].note" in page.text
+        assert 'src="http' not in page.text
+        assert page.headers["content-security-policy"].startswith("default-src 'none'")
+
+
 def test_nothing_is_loaded_from_elsewhere(served: Served) -> None:
     with browser(served, "admin") as client:
         page = client.get("/")
@@ -188,7 +323,7 @@ def test_nothing_is_loaded_from_elsewhere(served: Served) -> None:
         assert "unsafe" not in policy
         assert "http" not in policy
         assert "//" not in page.text.replace("<!doctype", "")
-        assert client.get("/static/htmx.min.js").status_code == 200
+        assert client.get("/static/htmx.min.js").status_code == client.get("/static/page.js").status_code == 200
         assert client.get("/static/..%2Froutes.py").status_code == 404
         assert client.get("/static/htmx.LICENSE").status_code == 404
 
@@ -235,3 +370,15 @@ def test_history_stays_short_and_keeps_its_ends() -> None:
     assert history.points[0].answered == 0
     assert history.points[-1].answered == 2999
     assert [p.entry for p in history.points] == sorted(p.entry for p in history.points)
+
+
+def test_entries_about_keys_do_not_let_the_picture_fall_to_nothing() -> None:
+    """They count no answers of their own: the curve fell to zero at its end and rose above its frame before."""
+    with serving() as served, served.client() as client:
+        asked = client.post("/v1/answers", json={"rows": [[5.0, "a"], [5.0, "b"]]})
+        assert asked.status_code == 200
+        served.key("read")
+        history = History()
+        history.take(served.ledger.entries())
+        assert (history.points[-1].answered, history.seen) == (2, served.ledger.entries()[-1].number)
+        assert served.ledger.entries()[-1].kind == "keys"

@@ -9,10 +9,10 @@ import httpx
 import pytest
 from stand_in import Served, serving
 
+from mapl.service.access.keys import KeyMaker
+from mapl.service.access.sessions import COOKIE
 from mapl.service.app import ROUTES
-from mapl.service.keys import KeyMaker
-from mapl.service.sessions import COOKIE
-from mapl.service.settings import Settings
+from mapl.service.settings import ServerSettings
 
 SCOPES = ("ask", "read", "admin")
 ALLOWED = {
@@ -23,6 +23,9 @@ ALLOWED = {
     ("GET", "/v1/plan"): {"ask", "read", "admin"},
     ("GET", "/v1/ledger"): {"read", "admin"},
     ("GET", "/v1/report"): {"read", "admin"},
+    ("GET", "/v1/keys"): {"admin"},
+    ("POST", "/v1/keys"): {"admin"},
+    ("POST", "/v1/keys/{id}/revoke"): {"admin"},
     ("GET", "/metrics"): {"read", "admin"},
 }
 OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
@@ -49,12 +52,13 @@ def test_a_route_is_open_to_its_scopes_and_to_no_other(served: Served, scopes: t
         for (method, path), wanted in ALLOWED.items():
             reply = call(client, method, path)
             assert (reply.status_code == 403) == wanted.isdisjoint(scopes), path
-            assert reply.status_code in (200, 403, 404)
+            assert reply.status_code in (200, 403, 404) or (path, reply.status_code) == ("/v1/keys", 422)
 
 
 def test_nobody_comes_in_without_a_key(served: Served) -> None:
     token = served.key()
-    session = served.service.entrance.sessions.begun(token.split("_")[1], now=2e9)
+    sessions = served.service.entrance.sessions
+    session = sessions.cookie(sessions.begun(token.split("_")[1], now=2e9), now=2e9)
     headers = [
         {},
         {"Authorization": "Bearer"},
@@ -88,10 +92,11 @@ def test_a_revoked_key_ends(served: Served) -> None:
 
 
 def test_calls_that_come_too_fast_are_told_when_to_come_again() -> None:
-    slow = Settings(requests_per_second=0.5, burst=3)
+    slow = ServerSettings(rows_per_second=0.5, burst=3)
     with serving(settings=slow) as served, served.client("read") as client, served.client("ask") as other:
         statuses = [client.get("/v1/plan").status_code for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]
         last = client.get("/v1/plan")
-        assert (last.json()["type"], last.headers["retry-after"]) == ("urn:mapl:problem:too-many-requests", "1")
+        assert last.json()["type"] == "urn:mapl:problem:too-many-requests"
+        assert last.headers["retry-after"] in ("1", "2")  # a call fits after two seconds, and some have passed
         assert other.get("/v1/plan").status_code == 200

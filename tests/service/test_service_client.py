@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from stand_in import Served, StandInRun, questions, serving
 from mapl import Client
 from mapl.errors import BudgetExhausted, InvalidData, InvalidParameter, ServiceError
 from mapl.service.client import plain_rows
-from mapl.service.settings import Settings
+from mapl.service.settings import ServerSettings
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def test_every_call(served: Served) -> None:
         assert (len(answers), client.answer(answers.id)) == (3, answers)
         assert client.budget()["abstained"] == 1
         assert client.plan()["plan"]["classes"] == ["no", "certainly"]
-        assert [entry["number"] for entry in client.ledger(after=0)] == [1, 2]
+        assert [entry["number"] for entry in client.ledger(after=0)] == [1, 2, 3]  # start, keys, answers
         assert client.report().startswith("<!DOCTYPE html>")
         assert served.key() not in repr(client)
 
@@ -76,7 +77,7 @@ def test_a_capped_key_is_not_tried_again() -> None:
 
 
 def test_a_busy_server_is_asked_again_until_it_answers() -> None:
-    with serving(settings=Settings(requests_per_second=2.0, burst=1)) as served:
+    with serving(settings=ServerSettings(rows_per_second=2.0, burst=1)) as served:
         with Client(served.url, served.key()) as client:
             told = [client.ask([[5.0, "again"]]) for _ in range(2)]
         assert told[0].labels == told[1].labels == ("certainly",)
@@ -123,3 +124,21 @@ def test_rows_of_any_kind_become_json() -> None:
     assert plain_rows(pa.table({"x": [1.5, None], "note": ["a", None]})) == as_dicts
     assert plain_rows(np.array([[1.0, 2.0]])) == [[1.0, 2.0]]
     assert plain_rows([[1, "a"]]) == [[1, "a"]]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1.0, "a"], [float("inf"), "b"]],
+        [{"x": 1.0, "note": "a"}, {"x": -np.inf, "note": "b"}],
+        np.array([[1.0, 0.0], [np.inf, 0.0]]),
+        pd.DataFrame({"x": [1.0, np.inf], "note": ["a", "b"]}),
+        [[[0.0, 1.0], "a"], [[0.0, float("inf")], "b"]],
+        [[np.array([0.0]), "a"], [np.array([np.inf]), "b"]],
+    ],
+)
+def test_an_infinity_is_refused_before_anything_is_sent(served: Served, rows: Any) -> None:
+    before = served.ledger.spending("labels")
+    with Client(served.url, served.key()) as client, pytest.raises(InvalidData, match="Row 2 holds an infinite"):
+        client.ask(rows)
+    assert served.ledger.spending("labels") == before

@@ -10,14 +10,15 @@ from typer.testing import CliRunner
 from mapl.cli import app
 from mapl.errors import InvalidParameter
 from mapl.service.serving import Opening, ledger_url, serve
-from mapl.service.settings import Settings
+from mapl.service.settings import ServerSettings
 
 
 def test_an_opening_survives_the_way_to_a_worker() -> None:
-    settings = Settings(hosts=("a.example", "b.example"), tick=0.005, access_log=True)
+    settings = ServerSettings(hosts=("a.example", "b.example"), tick=0.005, access_log=True)
     for opening in (
         Opening(Path("run")),
         Opening(Path("a run"), "postgresql://ledger", Path("student.skops"), settings),
+        Opening(Path("run"), witness=Path("/mnt/elsewhere/head"), head="a" * 64),
     ):
         assert Opening.from_json(opening.to_json()) == opening
 
@@ -28,11 +29,11 @@ def test_the_ledger_of_a_run_is_in_its_private_half_unless_said_otherwise(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "odd", [{"most_rows": 0}, {"tick": 0.0}, {"tick": 2.0}, {"requests_per_second": float("nan")}, {"burst": 0}]
+    "odd", [{"most_rows": 0}, {"tick": 0.0}, {"tick": 2.0}, {"rows_per_second": float("nan")}, {"burst": 0}]
 )
 def test_odd_settings_are_refused(odd: dict[str, float]) -> None:
     with pytest.raises(InvalidParameter, match=next(iter(odd))):
-        Settings(**odd)  # type: ignore[arg-type]
+        ServerSettings(**odd)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("verb", [("serve", "--port", "0"), ("keys", "list"), ("keys", "create", "--name", "a")])

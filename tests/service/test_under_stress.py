@@ -11,10 +11,10 @@ from typing import Any
 from stand_in import StandInPanel, StandInRun, questions, serving
 
 from mapl.errors import LedgerError
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.sqlite_ledger import SqliteLedger
-from mapl.service.readiness import FRESH
-from mapl.service.settings import Settings
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.ledger.sqlite import SqliteLedger
+from mapl.service.settings import ServerSettings
+from mapl.service.watching.readiness import FRESH
 
 
 class FailingLedger(MemoryLedger):
@@ -100,7 +100,7 @@ def test_a_fault_is_told_without_its_words(caplog: Any) -> None:
 
 def test_overload_gives_only_429_and_503_and_every_answer_is_on_record(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "ledger.sqlite")
-    tight = Settings(most_waiting=8, most_requests=16, requests_per_second=200.0, burst=50)
+    tight = ServerSettings(most_waiting=8, most_requests=16, rows_per_second=200.0, burst=50)
     run = StandInRun(queries=2_000, panel=SlowPanel())
     with serving(run, ledger, settings=tight) as served:
         served.key()

@@ -10,7 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.students import Student, train_student
 
 Change = Callable[[dict[str, Any]], None]

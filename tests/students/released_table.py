@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.types import ABSTAIN
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from released_table import public_table
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.students import train_student
 from mapl.students.auto import CANDIDATES
 from mapl.types import ABSTAIN

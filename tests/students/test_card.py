@@ -9,17 +9,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from released_table import public_table
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.mechanisms import Task, make
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.release import aggregate, statement_of
 from mapl.release.cell_counts import CellCounts
-from mapl.release.cell_promise import cells_promise
-from mapl.release.cell_statement import Spent, cell_statement
 from mapl.release.loop import Released
+from mapl.release.moment_sums import MomentSums
+from mapl.release.statement.cell_promise import cells_promise
+from mapl.release.statement.cell_statement import Spent, state_counts
+from mapl.release.statement.moment_promise import moments_promise
+from mapl.release.statement.moment_statement import state_sums
 from mapl.students import STRATEGIES, Student, model_card, save, train_student
+from mapl.students.moments.student import LINEAR
 from mapl.types import Budget, State, Tallies
 
 
@@ -40,7 +45,7 @@ def statement(coins: Coins) -> dict[str, Any]:
 def counted(coins: Coins) -> dict[str, Any]:
     """State a run that counted 120 public rows' cells, of which 20 rows got no label."""
     codes = np.repeat(np.array([0, 1, -1], dtype=np.int32), [60, 40, 20])
-    told = cell_statement(
+    told = state_counts(
         (Spent("counts", CellCounts(1.0, 50, 2)),),
         Released(codes, None, State(100, 20, True), len(codes)),
         Budget(1.0, 1e-5),
@@ -52,14 +57,49 @@ def counted(coins: Coins) -> dict[str, Any]:
     return dict(json.loads(told.to_json()))
 
 
+def summed(coins: Coins) -> dict[str, Any]:
+    """State a run that released three rounds of sums of 40 features."""
+    codes = np.repeat(np.array([0, 1], dtype=np.int32), 60)
+    budget = Budget(1.0, 1e-5)
+    told = state_sums(
+        MomentSums.for_budget(budget, entries=(81, 81, 81)),
+        "sums",
+        Released(codes, None, State(120, 0, True), len(codes)),
+        budget,
+        coins,
+        n_classes=2,
+        promise=moments_promise("add-remove", "patient"),
+        plan_digest="ab" * 32,
+        ledger_head="cd" * 32,
+    )
+    return dict(json.loads(told.to_json()))
+
+
+def test_the_card_of_a_student_of_sums_speaks_of_rounds_and_features(student: Student) -> None:
+    card = model_card(replace(student, strategy="moments"), summed(SystemCoins()), plan={"why": "moments as asked"})
+    for part in (
+        "# A student of noisy sums",
+        "the people whose records were added up",
+        "The sums are 3 rounds of 40 features, 243 numbers in all",
+        "| sums | 3 rounds of 40 features |",
+        "holds for all noisy sums, the model and the labels together",
+        "weights.parquet",
+    ):
+        assert part in card
+    assert not re.search(r"teacher|vote|cells|abst|counts|questions", card, re.IGNORECASE)
+    assert "A linear model of all this taught it" in card
+    linear = model_card(replace(student, strategy="moments", learner=LINEAR), summed(SystemCoins()))
+    assert "taught it" not in linear
+
+
 def test_the_card_of_a_student_of_counts_speaks_of_cells(student: Student) -> None:
     said = counted(SystemCoins())
     card = model_card(replace(student, strategy="counts"), said, plan={"why": "50 cells as asked"})
     own_words = card.replace(said["in_plain_words"], "")
-    for assumption in said["assumptions"]:
+    for assumption in (*said["assumptions"], *said["checked"]):
         own_words = own_words.replace(assumption, "")
     assert not re.search(r"teacher|vote|shard", own_words)
-    assert card.startswith("# A student of noisy counts\n")
+    assert card.partition("\n---\n")[2].startswith("# A student of noisy counts\n")
     assert f"It learned from {student.n_labels} public rows in 50 cells; 20 of these rows have no label" in card
     assert "Each row was taught what the noisy counts of its cell say" in card
     assert "| cells | 50 |" in card
@@ -67,6 +107,21 @@ def test_the_card_of_a_student_of_counts_speaks_of_cells(student: Student) -> No
     assert "Where there are no public rows, nothing was learned" in card
     assert "people whose records were counted" in card
     assert "**NOT PRIVATE.**" in model_card(student, counted(SeededCoins(1)))
+
+
+def test_hubs_find_the_promise_above_the_card(student: Student) -> None:
+    said = statement(SystemCoins())
+    said["unit"] = 'a: "b"\n---\n# <c>'
+    card = model_card(student, said)
+    opening, above, page = card.split("---\n", 2)
+    assert (opening, page.startswith("# A student of a private vote\n")) == ("", True)
+    read = yaml.safe_load(above)
+    assert "<c>" not in above
+    assert read["private"] is True
+    assert {name: read[name] for name in ("guaranteed_epsilon", "delta", "adjacency", "unit")} == {
+        name: said[name] for name in ("guaranteed_epsilon", "delta", "adjacency", "unit")
+    }
+    assert yaml.safe_load(model_card(student, statement(SeededCoins(1))).split("---\n")[1])["private"] is False
 
 
 def test_the_headings_of_a_model_card(student: Student) -> None:
@@ -94,7 +149,7 @@ def test_the_privacy_statement_is_quoted_in_full(student: Student) -> None:
     card = model_card(student, said, plan={"why": "100 teachers as asked"})
     assert f"| epsilon, at most | {said['guaranteed_epsilon']:.4g} |" in card
     assert "| delta | 1e-05 |" in card
-    for part in (said["in_plain_words"], said["unit"], said["adjacency"], *said["assumptions"]):
+    for part in (said["in_plain_words"], said["unit"], said["adjacency"], *said["assumptions"], *said["checked"]):
         assert part in card
     assert "Why these settings: 100 teachers as asked." in card
 

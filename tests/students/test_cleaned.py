@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from mapl.data.classes import Classes
-from mapl.data.encoding import encoder_for, for_teachers
-from mapl.data.public_encoder import PublicEncoder
-from mapl.data.schema import draft
+from mapl.data.encoding.choice import encoder_for, for_teachers
+from mapl.data.encoding.public_encoder import PublicEncoder
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.schema import draft_schema
 from mapl.students import STRATEGIES, Strategy, Voting, check_storable, load, save, train_student
 from mapl.teachers import PRESETS, as_learner, rehearse
 from mapl.types import ABSTAIN
@@ -45,7 +45,7 @@ def digits() -> tuple[pa.Table, NDArray[np.int64], pa.Table, NDArray[np.int64]]:
 @cache
 def encoder() -> PublicEncoder:
     rows = digits()[0]
-    fitted = encoder_for(draft(rows), rows)
+    fitted = encoder_for(draft_schema(rows), rows)
     assert isinstance(fitted, PublicEncoder)
     return fitted
 
@@ -122,7 +122,7 @@ def test_cleaning_takes_text_and_very_few_rows() -> None:
 def test_every_preset_teaches_images(name: str) -> None:
     rows, truth, others, their = digits()
     narrow = for_teachers(encoder())
-    learner = as_learner(name, TEN, draft(rows), narrow)
+    learner = as_learner(name, TEN, draft_schema(rows), narrow)
     shard = np.arange(300)
     teacher = learner.train(rows.take(shard), truth[shard].astype(np.int32), n_classes=10, seed=0)
     assert (teacher(learner.prepare(others)) == their).mean() > 0.7
@@ -130,7 +130,7 @@ def test_every_preset_teaches_images(name: str) -> None:
 
 def test_a_teacher_of_images_is_rehearsed_like_any_other() -> None:
     rows = digits()[0]
-    rehearse(as_learner("image", TEN, draft(rows), for_teachers(encoder())), rows, 10, n_jobs=1)
+    rehearse(as_learner("image", TEN, draft_schema(rows), for_teachers(encoder())), rows, 10, n_jobs=1)
 
 
 @pytest.mark.skipif(not MNIST.exists(), reason="needs ../shared/data/mnist.parquet")

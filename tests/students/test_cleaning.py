@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mapl.students.cleaning import PENALTIES, cleaned
+from mapl.students.strategies.cleaning import PENALTIES, clean_labels
 from mapl.types import ABSTAIN
 
 
@@ -24,7 +24,7 @@ def grouped(
 @pytest.mark.parametrize("right", [0.4, 0.6, 0.9, 1.0])
 def test_noise_averages_out(right: float) -> None:
     places, truth, labels = grouped(1500, right)
-    found = cleaned(places, labels, 4)
+    found = clean_labels(places, labels, 4)
     assert found.dtype == np.int32
     assert (found == truth).mean() > 0.99
 
@@ -32,7 +32,7 @@ def test_noise_averages_out(right: float) -> None:
 def test_rows_without_a_label_get_one() -> None:
     places, truth, labels = grouped(1000, 0.8)
     labels[::2] = ABSTAIN
-    assert (cleaned(places, labels, 4) == truth).mean() > 0.99
+    assert (clean_labels(places, labels, 4) == truth).mean() > 0.99
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -57,21 +57,21 @@ def test_left_out_errors_are_exact(seed: int) -> None:
         return float(weights @ missed)
 
     expected = scores(np.arange(40), places, min(PENALTIES, key=error)).argmax(axis=1)
-    assert np.array_equal(cleaned(places, labels, 4, weights=weights), expected)
+    assert np.array_equal(clean_labels(places, labels, 4, weights=weights), expected)
 
 
 def test_labels_that_the_places_cannot_explain_are_left_to_the_majority() -> None:
     draws = np.random.default_rng(5)
     places, labels = draws.normal(size=(600, 10)), (draws.random(600) < 0.2).astype(np.int32)
-    assert (cleaned(places, labels, 2) == 0).mean() > 0.98
+    assert (clean_labels(places, labels, 2) == 0).mean() > 0.98
 
 
 @pytest.mark.parametrize("n_coordinates", [0, 1, 5])
 def test_degenerate_lessons(n_coordinates: int) -> None:
     draws = np.random.default_rng(6)
     one_class = np.full(7, 2, np.int32)
-    assert (cleaned(draws.normal(size=(7, n_coordinates)), one_class, 4) == 2).all()
+    assert (clean_labels(draws.normal(size=(7, n_coordinates)), one_class, 4) == 2).all()
     single = np.array([ABSTAIN, 1, ABSTAIN], np.int32)
-    assert (cleaned(draws.normal(size=(3, n_coordinates)), single, 3) == 1).all()
-    never = cleaned(draws.normal(size=(50, n_coordinates)), (np.arange(50) % 2).astype(np.int32), 5)
+    assert (clean_labels(draws.normal(size=(3, n_coordinates)), single, 3) == 1).all()
+    never = clean_labels(draws.normal(size=(50, n_coordinates)), (np.arange(50) % 2).astype(np.int32), 5)
     assert set(never) <= {0, 1}

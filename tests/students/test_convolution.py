@@ -17,16 +17,16 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
-from mapl.data.classes import Classes
-from mapl.data.schema import draft
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.students import Student, check_storable, load, save, train_student
-from mapl.students import convolution as module
-from mapl.students import network_training as training
-from mapl.students.convolution import ConvolutionStudent
-from mapl.students.network import LAYERS, scores, shapes, work
-from mapl.students.network_training import BATCH, Course, Motion, as_arrays, moved_about, untrained
-from mapl.students.student_file import dumps, loads
+from mapl.students.file.student_file import dumps, loads
+from mapl.students.images import convolution as module
+from mapl.students.images import network_training as training
+from mapl.students.images.convolution import ConvolutionStudent
+from mapl.students.images.network import LAYERS, scores, shapes, work
+from mapl.students.images.network_training import BATCH, Course, Motion, as_arrays, make_network, move_images
 from mapl.teachers import as_learner
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install torch==2.13.0")
@@ -79,7 +79,7 @@ def test_it_learns_digits() -> None:
 def test_arrays_answer_as_torch_does(side: int, channels: int) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        network = untrained(side, channels, (4, 5, 6), 3)
+        network = make_network(side, channels, (4, 5, 6), 3)
         images = torch.rand(20, channels, side, side)
         for _ in range(3):
             network(images)  # so that there is something to normalise by
@@ -99,7 +99,7 @@ def test_arrays_answer_as_torch_does(side: int, channels: int) -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, others, _ = digits()
     expected = of_digits().predict_proba(others)
-    monkeypatch.setattr("mapl.students.network.FLOATS_AT_ONCE", 1 << 14)
+    monkeypatch.setattr("mapl.students.images.network.FLOATS_AT_ONCE", 1 << 14)
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
     np.testing.assert_allclose(of_digits().predict_proba(others), expected, atol=1e-5)
 
@@ -158,9 +158,9 @@ def test_images_move_a_little_and_are_never_mirrored() -> None:
     image[:, :, 19, 8:16] = 1
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        still = moved_about(image, Motion(0, 0, 0, 0), plain=True)
-        moved = moved_about(image, Motion(), plain=True)
-        mirrored = moved_about(1 - image, Motion(), plain=False)
+        still = move_images(image, Motion(0, 0, 0, 0), plain=True)
+        moved = move_images(image, Motion(), plain=True)
+        mirrored = move_images(1 - image, Motion(), plain=False)
     torch.testing.assert_close(still, image, atol=1e-4, rtol=0)
     places = torch.arange(28.0)
     middles = [(one.sum(dim=2) * places).sum(dim=2) / one.sum(dim=(2, 3)) for one in (image, moved)]
@@ -192,7 +192,7 @@ def test_of_very_many_images_some_are_never_shown(monkeypatch: pytest.MonkeyPatc
 
     pixels, truth, _, _ = digits()
     monkeypatch.setattr(training, "MOST_WORK", 64 * work(8, 1, module.WIDTHS))
-    monkeypatch.setattr(module, "trained", noted)
+    monkeypatch.setattr(module, "train_network", noted)
     ConvolutionStudent(random_state=0).fit(pixels, truth, sample_weight=np.arange(600) % 2)
     (course,) = courses
     assert course.images.shape == (64, 8, 8, 1)
@@ -258,7 +258,8 @@ def test_it_comes_back_bit_for_bit_and_needs_no_torch(tmp_path: Path) -> None:
 
 
 def test_torch_is_imported_by_nothing_but_training() -> None:
-    code = "import sys, mapl.students.convolution, mapl.students.student_file; print('torch' in sys.modules)"
+    parts = "mapl.students.images.convolution, mapl.students.file.student_file"
+    code = f"import sys, {parts}; print('torch' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert shown.stdout.strip() == "False"
 
@@ -278,7 +279,7 @@ def test_without_torch_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_for_students_on_images_only() -> None:
     pixels, truth, _, _ = digits()
     with pytest.raises(InvalidParameter, match=r"There is no learner 'cnn'.*it is for students only"):
-        as_learner("cnn", TEN, draft(table(pixels)))
+        as_learner("cnn", TEN, draft_schema(table(pixels)))
     beside = table(pixels).append_column("age", pa.array(np.arange(600.0)))
     with pytest.raises(
         InvalidParameter, match="one column of images and nothing else; the schema declares image, n"

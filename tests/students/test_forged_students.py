@@ -20,10 +20,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData
 from mapl.students import load, train_student
-from mapl.students.student_file import dumps, loads
+from mapl.students.file.student_file import dumps, loads
 
 TWO = Classes(("no", "yes"))
 
@@ -169,7 +169,7 @@ def test_damaged_files_are_refused_in_words() -> None:
 
 
 def test_a_zip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mapl.students.student_file.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("mapl.students.file.student_file.MOST_BYTES", 1 << 20)
     bomb = io.BytesIO(honest_file())
     with ZipFile(bomb, "a", compression=ZIP_DEFLATED) as archive:
         archive.writestr("zeros.npy", bytes(1 << 21))

@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 
-from mapl.students import kernel as module
-from mapl.students.kernel import KernelStudent
+from mapl.students.images import kernel as module
+from mapl.students.images.kernel import KernelStudent
 
 
 def rings(n: int, *, seed: int = 0, n_classes: int = 3) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -91,7 +91,7 @@ def test_it_can_be_cloned_and_stored() -> None:
     rows, truth = rings(100)
     model = clone(KernelStudent(sharpness=5.0)).fit(rows, truth)
     stored = skops.io.dumps(model)
-    name = "mapl.students.kernel.KernelStudent"
+    name = "mapl.students.images.kernel.KernelStudent"
     assert skops.io.get_untrusted_types(data=stored) == [name]
     assert np.array_equal(skops.io.loads(stored, trusted=[name]).predict(rows), model.predict(rows))
     with pytest.raises(NotFittedError):

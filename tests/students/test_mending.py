@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.gaussian_process.kernels import RBF
 
-from mapl.data.classes import Classes
-from mapl.data.public_encoder import PublicEncoder
-from mapl.data.rows import n_rows
-from mapl.data.schema import draft
-from mapl.students import kernel
-from mapl.students.kernel import PENALTY, SHARPNESS, typical_gap
+from mapl.data.encoding.public_encoder import PublicEncoder
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.rows import n_rows
+from mapl.data.tables.schema import draft_schema
+from mapl.students.images import kernel
+from mapl.students.images.kernel import PENALTY, SHARPNESS, typical_gap
 from mapl.students.lesson import Lesson
-from mapl.students.mending import Mending, left_out_scores
+from mapl.students.strategies.cross_checked import Mending, score_left_out
 
 TEN = Classes(tuple("0123456789"))
 
@@ -28,7 +28,7 @@ def digits() -> tuple[pa.Table, NDArray[np.int64], PublicEncoder]:
     pixels, truth = load_digits(return_X_y=True)
     chosen = np.random.default_rng(0).permutation(len(pixels))[:700]
     rows = pa.table({"image": pa.FixedSizeListArray.from_arrays(pa.array(pixels[chosen].ravel()), 64)})
-    return rows, truth[chosen], PublicEncoder.fit_public(rows, draft(rows))
+    return rows, truth[chosen], PublicEncoder.fit_public(rows, draft_schema(rows))
 
 
 def noisy(truth: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -42,7 +42,7 @@ def test_left_out_scores_are_those_of_models_that_never_saw_the_row() -> None:
     points = draws.normal(size=(30, 4)).astype(np.float32)
     targets = np.eye(3)[draws.integers(3, size=30)]
     weights = draws.uniform(0.2, 2.0, size=30)
-    found = left_out_scores(points, targets, weights)
+    found = score_left_out(points, targets, weights)
     law = RBF(np.sqrt(typical_gap(points) / (2 * SHARPNESS)))
     base = targets.mean(axis=0)
     for row in range(30):
@@ -57,8 +57,8 @@ def test_of_very_many_rows_the_others_are_predicted(monkeypatch: pytest.MonkeyPa
     truth = draws.integers(2, size=300)
     points = (3 * truth[:, None] + draws.normal(size=(300, 2))).astype(np.float32)
     monkeypatch.setattr(kernel, "MOST_ANCHORS", 200)
-    monkeypatch.setattr("mapl.students.mending.DISTANCES_AT_ONCE", 5000)
-    found = left_out_scores(points, np.eye(2)[truth], np.ones(300))
+    monkeypatch.setattr("mapl.students.strategies.cross_checked.DISTANCES_AT_ONCE", 5000)
+    found = score_left_out(points, np.eye(2)[truth], np.ones(300))
     assert (found.argmax(axis=1) == truth).mean() > 0.95
 
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from released_table import public_table
 from sklearn.neighbors import KNeighborsClassifier
 
-from mapl.data import Classes, draft
-from mapl.data.encoding import encoder_for
+from mapl.data import Classes, draft_schema
+from mapl.data.encoding.choice import encoder_for
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.noise import SeededCoins
 from mapl.release.cell_counts import CellCounts
 from mapl.students import load, save
-from mapl.students.on_counts import CANDIDATES, Round, Taught, train_on_counts
+from mapl.students.on_counts import CANDIDATES, Round, TaughtByCounts, train_on_counts
 from mapl.types import ABSTAIN
 
 TWO, THREE = Classes(("no", "yes")), Classes(("a", "b", "c"))
@@ -53,7 +53,7 @@ class TestShares:
 
     def test_a_round_with_less_noise_counts_more(self) -> None:
         first, second = round_of([0, 1], [[4, 0], [4, 0]], 1.0), round_of([1, 0], [[0, 6], [0, 0]], 2.0)
-        taught = Taught(LETTERS.slice(0, 2), (first, second))
+        taught = TaughtByCounts(LETTERS.slice(0, 2), (first, second))
         np.testing.assert_allclose(taught.shares, [[4 / 5, 0], [4 / 5, 24 / 5]])
         assert taught.labels.tolist() == [0, 1]
 
@@ -72,7 +72,7 @@ class TestShares:
 class TestLabels:
     def test_the_leading_class_and_none_where_no_class_leads(self) -> None:
         one = round_of([0, 1, 2, 3], [[1, 2], [3, 3], [-1, -2], [5, -9]])
-        taught = Taught(LETTERS, (one,))
+        taught = TaughtByCounts(LETTERS, (one,))
         assert taught.labels.tolist() == [1, ABSTAIN, ABSTAIN, 0]
         assert taught.labels.dtype == np.int32
         codes, lead = taught.leads
@@ -80,7 +80,7 @@ class TestLabels:
         assert codes[[0, 3]].tolist() == [1, 0]
 
     def test_a_lesson_has_a_copy_of_a_row_for_each_class_that_it_speaks_for(self) -> None:
-        taught = Taught(LETTERS, (round_of([0, 1, 2, 3], [[1, 3], [0, 4], [-1, -2], [8, 0]]),))
+        taught = TaughtByCounts(LETTERS, (round_of([0, 1, 2, 3], [[1, 3], [0, 4], [-1, -2], [8, 0]]),))
         lesson = taught.lesson(TWO, np.array([0, 1, 2]), seed=5)
         assert lesson.rows["x"].to_pylist() == [0.0, 0.0, 1.0]
         assert lesson.codes.tolist() == [0, 1, 1]
@@ -89,10 +89,10 @@ class TestLabels:
 
     @pytest.mark.parametrize("counts", [[[-1, -2]] * 4, [[0, 0]] * 4])
     def test_counts_that_say_nothing_are_refused(self, counts: Any) -> None:
-        taught = Taught(LETTERS, (round_of(range(4), counts),))
+        taught = TaughtByCounts(LETTERS, (round_of(range(4), counts),))
         assert (taught.labels == ABSTAIN).all()
         with pytest.raises(InvalidData, match=r"No cell has a noisy count above zero.*Take fewer cells"):
-            train_on_counts(taught, classes=TWO, schema=draft(LETTERS))
+            train_on_counts(taught, classes=TWO, schema=draft_schema(LETTERS))
 
 
 class Constant:
@@ -114,7 +114,7 @@ def test_hits_are_an_unbiased_estimate_of_how_often_a_model_is_right() -> None:
     everywhere, n_draws = np.arange(100), 400
     sums = np.array(
         [
-            Taught(rows, (Round(cells, mechanism.release(true, coins), 0.5),))
+            TaughtByCounts(rows, (Round(cells, mechanism.release(true, coins), 0.5),))
             .hits(Constant("b"), THREE, everywhere)
             .sum()
             for _ in range(n_draws)
@@ -128,7 +128,7 @@ def test_hits_are_an_unbiased_estimate_of_how_often_a_model_is_right() -> None:
 
 
 def test_hits_of_some_rows_are_those_of_their_cells() -> None:
-    taught = Taught(LETTERS, (round_of([0, 0, 1, 1], [[6, 2], [-3, 5]]),))
+    taught = TaughtByCounts(LETTERS, (round_of([0, 0, 1, 1], [[6, 2], [-3, 5]]),))
     assert taught.hits(Constant("yes"), TWO, np.array([0, 2, 3])).tolist() == [1, 2.5, 2.5]
     assert taught.hits(Constant("no"), TWO, np.array([2, 3])).sum() == -3  # noise may say less than nothing
 
@@ -136,11 +136,11 @@ def test_hits_of_some_rows_are_those_of_their_cells() -> None:
 def test_the_default_student_averages_the_noise_out() -> None:
     """Cells of two records and noise of 1.9: labels are right in three cases of four, the student nearly always."""
     public, more = public_table(1200), public_table(1000, seed=1)
-    taught = Taught(public.rows, (counted(public.truth, 2, epsilon=0.7),))
+    taught = TaughtByCounts(public.rows, (counted(public.truth, 2, epsilon=0.7),))
     labels = taught.labels
     given = labels != ABSTAIN
     assert 0.65 < (labels[given] == public.truth[given]).mean() < 0.9
-    student = train_on_counts(taught, classes=TWO, schema=draft(public.rows))
+    student = train_on_counts(taught, classes=TWO, schema=draft_schema(public.rows))
     assert student.learner.startswith("auto: ")
     assert (student.strategy, student.n_labels, student.warnings) == ("counts", 1200, ())
     assert (student.predict_codes(more.rows) == more.truth).mean() > 0.93
@@ -150,7 +150,7 @@ def test_a_linear_rule_is_left_to_a_linear_student() -> None:
     draws = np.random.default_rng(0)
     rows, others = draws.normal(size=(1000, 60)), draws.normal(size=(1000, 60))
     truth = (rows.sum(axis=1) > 0).astype(np.int64)
-    student = train_on_counts(Taught(rows, (counted(truth, 20),)), classes=TWO, schema=draft(rows))
+    student = train_on_counts(TaughtByCounts(rows, (counted(truth, 20),)), classes=TWO, schema=draft_schema(rows))
     assert student.learner == "auto: logistic"
     assert (student.predict_codes(others) == (others.sum(axis=1) > 0)).mean() > 0.85
 
@@ -160,7 +160,7 @@ def test_few_cells_go_to_the_most_trusted_learner() -> None:
     cells = np.arange(400) % 49
     counts = np.random.default_rng(0).integers(1, 5, (49, 2))
     student = train_on_counts(
-        Taught(public.rows, (round_of(cells, counts),)), classes=TWO, schema=draft(public.rows)
+        TaughtByCounts(public.rows, (round_of(cells, counts),)), classes=TWO, schema=draft_schema(public.rows)
     )
     assert student.learner == f"auto: {CANDIDATES[0].name}"
 
@@ -171,7 +171,7 @@ def test_nothing_but_held_out_cells_has_a_count_above_zero() -> None:
     held_out = np.random.default_rng(0).random(200) < 0.2
     counts = np.where(held_out, 4, -1)[:, None] * [[1, 0]]
     student = train_on_counts(
-        Taught(public.rows, (round_of(range(200), counts),)), classes=TWO, schema=draft(public.rows)
+        TaughtByCounts(public.rows, (round_of(range(200), counts),)), classes=TWO, schema=draft_schema(public.rows)
     )
     assert set(student.predict(public.rows)) == {"no"}
     assert student.warnings == ("No noisy count speaks for 'yes'; the student never predicts it.",)
@@ -179,23 +179,23 @@ def test_nothing_but_held_out_cells_has_a_count_above_zero() -> None:
 
 def test_named_students_take_weights_or_are_refused(tmp_path: Any) -> None:
     public = public_table(300)
-    taught, schema = Taught(public.rows, (counted(public.truth, 4),)), draft(public.rows)
+    taught, schema = TaughtByCounts(public.rows, (counted(public.truth, 4),)), draft_schema(public.rows)
     student = train_on_counts(taught, classes=TWO, schema=schema, learner="logistic")
     assert student.learner == "logistic"
     save(student, tmp_path / "student.skops")
     again = load(tmp_path / "student.skops")
     assert (again.predict(public.rows) == student.predict(public.rows)).all()
-    numbers = Taught(np.column_stack([public.rows["age"], public.rows["noise"]]), taught.rounds)
+    numbers = TaughtByCounts(np.column_stack([public.rows["age"], public.rows["noise"]]), taught.rounds)
     with pytest.raises(InvalidParameter, match="takes no weights"):
-        train_on_counts(numbers, classes=TWO, schema=draft(numbers.rows), learner=KNeighborsClassifier())
+        train_on_counts(numbers, classes=TWO, schema=draft_schema(numbers.rows), learner=KNeighborsClassifier())
 
 
 def test_rows_of_categories_go_to_trees_first() -> None:
     draws = np.random.default_rng(0)
     rows = pa.table({name: draws.choice(["p", "q", "r"], 600) for name in "uvwx"})
     truth = np.array([u == v for u, v in zip(rows["u"].to_pylist(), rows["v"].to_pylist(), strict=True)], np.int64)
-    schema = draft(rows)
-    taught = Taught(rows, (counted(truth, 3),))
+    schema = draft_schema(rows)
+    taught = TaughtByCounts(rows, (counted(truth, 3),))
     student = train_on_counts(taught, classes=TWO, schema=schema, encoder=encoder_for(schema, rows))
     assert student.learner == "auto: extra trees"
     assert (student.predict_codes(rows) == truth).mean() > 0.97
@@ -211,8 +211,8 @@ def test_images_go_to_the_kernel_on_cleaned_counts(per_cell: int, tmp_path: Any)
     table = pa.table(
         {"picture": pa.array(list(pixels.reshape(240, 64).astype(np.float32)), pa.list_(pa.float32(), 64))}
     )
-    schema = draft(table)
-    taught = Taught(table, (counted(truth, per_cell, n_classes=3),))
+    schema = draft_schema(table)
+    taught = TaughtByCounts(table, (counted(truth, per_cell, n_classes=3),))
     student = train_on_counts(taught, classes=THREE, schema=schema, encoder=encoder_for(schema, table))
     assert student.learner == "auto: kernel on cleaned counts"
     assert (student.predict_codes(table) == truth).mean() > 0.97

@@ -11,11 +11,11 @@ from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.students.soft import train_soft_student
-from mapl.students.soft_logistic import SoftLogistic, calibrated
-from mapl.students.student_file import dumps, loads
+from mapl.students.file.student_file import dumps, loads
+from mapl.students.soft.logistic import SoftLogistic, calibrate_log_odds
+from mapl.students.soft.student import train_soft_student
 
 TWO = Classes(("no", "yes"))
 
@@ -108,7 +108,7 @@ def test_few_values_are_enough_for_a_student() -> None:
 def test_a_slope_mends_what_a_penalty_flattens() -> None:
     rows, truth, values = world(4000, noise=0.1)
     flat = SoftLogistic(("no", "yes"), penalty=3000.0).fit(rows, values)
-    slope, offset = calibrated(flat.decision_function(rows), values, np.ones(4000))
+    slope, offset = calibrate_log_odds(flat.decision_function(rows), values, np.ones(4000))
     assert slope > 1.5
     steep = SoftLogistic(("no", "yes"), penalty=3000.0, slope=slope, offset=offset).fit(rows, values)
     errors = [np.abs(one.predict_proba(rows)[:, 1] - truth).mean() for one in (steep, flat)]

@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from mapl.data.classes import Classes
-from mapl.data.schema import Column, Schema
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.schema import Column, Schema
 from mapl.errors import InvalidParameter
 from mapl.students import Imputed, Plain, SelfTraining, Voting, train_student
 from mapl.students.fitting import Learning
 from mapl.students.lesson import Lesson
-from mapl.students.strategies import strategy_of
-from mapl.students.voting import Voters
+from mapl.students.strategies.names import strategy_of
+from mapl.students.strategies.voting import Voters
 from mapl.types import ABSTAIN
 
 TWO = Classes(("no", "yes"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -12,16 +13,19 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from released_table import Public, public_table
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
-from mapl.data.classes import Classes
-from mapl.data.rows import select
-from mapl.data.schema import draft
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.rows import select
+from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.students import STRATEGIES, train_student
 from mapl.types import ABSTAIN
@@ -38,6 +42,17 @@ def matrix(n: int = 120, n_classes: int = 2, seed: int = 0) -> tuple[Any, Any]:
     draws = np.random.default_rng(seed)
     labels = np.arange(n, dtype=np.int32) % n_classes
     return draws.normal(size=(n, 3)) + 3 * labels[:, None], labels
+
+
+class SaysClassesOnly(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Tells neither probabilities nor scores."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        self.classes_, self.border_ = np.unique(y), float(np.mean(X))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[(np.mean(X, axis=1) > self.border_).astype(int)]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -116,11 +131,27 @@ def test_probabilities_are_in_the_order_of_the_declared_classes(strategy: str) -
     assert student.warnings == ("No released label says 'never', so the student never predicts it.",)
 
 
-def test_a_model_without_probabilities_says_so() -> None:
+@pytest.mark.parametrize("learner", [RidgeClassifier(), NearestCentroid(), OneVsOneClassifier(LinearSVC())])
+def test_a_model_without_probabilities_has_some_that_agree_with_what_it_predicts(learner: Any) -> None:
     rows, labels = matrix()
-    student = train_student(rows, labels, classes=TWO, learner=RidgeClassifier())
-    with pytest.raises(InvalidParameter, match="RidgeClassifier predicts classes without probabilities"):
-        student.predict_proba(rows)
+    student = train_student(rows, labels, classes=TWO, learner=learner)
+    chances = student.predict_proba(rows)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    np.testing.assert_array_equal(chances.argmax(axis=1), student.predict_codes(rows))
+
+
+def test_a_model_of_words_alone_counts_as_nine_tenths_sure() -> None:
+    rows, labels = matrix()
+    chances = train_student(rows, labels, classes=TWO, learner=SaysClassesOnly()).predict_proba(rows)
+    assert set(np.unique(chances.round(9))) == {0.1, 0.9}
+
+
+def test_weights_of_classes_decide_and_leave_probabilities_as_they_are() -> None:
+    rows, labels = matrix()
+    plain = train_student(rows, labels, classes=TWO, learner="logistic")
+    leaning = replace(plain, class_weights=(1.0, 9.0))
+    np.testing.assert_array_equal(leaning.predict_proba(rows), plain.predict_proba(rows))
+    np.testing.assert_array_equal(leaning.predict_codes(rows), plain.predict_proba(rows)[:, 1] > 0.1)
 
 
 @pytest.mark.parametrize("strategy", ["plain", "self-training", "voting"])
@@ -169,7 +200,7 @@ def test_weights_count_rows() -> None:
     twice = np.concatenate([np.arange(120), np.arange(40)])
     weights = np.where(np.arange(120) < 40, 2.0, 1.0)
     learner = make_pipeline(StandardScaler(), GaussianNB())
-    schema = draft(rows)
+    schema = draft_schema(rows)
     weighted = train_student(rows, labels, classes=TWO, learner=GaussianNB(), weights=weights, schema=schema)
     repeated = train_student(rows[twice], labels[twice], classes=TWO, learner=GaussianNB(), schema=schema)
     np.testing.assert_allclose(weighted.predict_proba(rows), repeated.predict_proba(rows))
@@ -233,7 +264,7 @@ def test_images_are_columns_or_matrices(as_table: bool, learner: Any) -> None:
     pixels = draws.normal(size=(60, 64)).astype(np.float32) + labels[:, None]
     table = pa.table({"picture": pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 64)})
     student = train_student(
-        table if as_table else pixels, labels, classes=TWO, learner=learner, schema=draft(table)
+        table if as_table else pixels, labels, classes=TWO, learner=learner, schema=draft_schema(table)
     )
     assert (student.predict_codes(table) == labels).mean() > 0.9
     np.testing.assert_array_equal(student.predict(table), student.predict(pixels))

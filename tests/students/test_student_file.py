@@ -35,12 +35,12 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidParameter
 from mapl.students import STRATEGIES, Student, Voting, check_storable, load, save, train_student
 from mapl.students.auto import CANDIDATES
-from mapl.students.student_file import dumps, loads
-from mapl.teachers.presets import PRESETS
+from mapl.students.file.student_file import dumps, loads
+from mapl.teachers.learners.presets import PRESETS
 
 TWO = Classes(("no", "yes"))
 
@@ -125,6 +125,14 @@ def test_what_a_file_says_about_a_student(tmp_path: Path) -> None:
     assert about["classes"] == ["no", "yes"]
     assert about["schema"]["columns"][0]["name"] == "ä"
     assert about["statement_sha256"] == digest
+
+
+def test_a_place_may_be_given_as_text(tmp_path: Path) -> None:
+    student = some_student()
+    save(student, str(tmp_path / "student.skops"))
+    assert dumps(load(str(tmp_path / "student.skops"))) == dumps(student)
+    with pytest.raises(InvalidParameter, match=r"student\.skops exists already"):
+        save(student, str(tmp_path / "student.skops"))
 
 
 def test_a_file_is_written_once(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from mapl.data.classes import Classes
-from mapl.data.schema import draft
-from mapl.data.shards import Sharded, ShardKey, Shards
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.tables.schema import draft_schema
+from mapl.data.units.shards import Sharded, ShardKey, Shards
 from mapl.errors import InvalidParameter
 from mapl.teachers import Ballot, Command, as_learner, poll
 
@@ -93,7 +95,7 @@ def test_words_and_gaps_are_written_as_they_are(tmp_path: Path) -> None:
     words = pa.array(["Köln, Süd", None, 'say "hi"']).dictionary_encode()
     table = pa.table({"town": words, "x": [1.5, None, 3]})
     template = script(tmp_path, f"import shutil, sys; shutil.copy(sys.argv[1], {str(shown)!r}); sys.exit(1)")
-    learner = as_learner(Command(template), CLASSES, draft(table, label="sick"))
+    learner = as_learner(Command(template), CLASSES, draft_schema(table, label="sick"))
     with pytest.raises(ValueError, match="ended with code 1"):
         learner.train(table, LABELS[:3], n_classes=2, seed=0)(table)
     rows = pd.read_csv(shown)
@@ -147,7 +149,7 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
 
 def sharded(n_teachers: int) -> Sharded:
     ids = [str(i).encode() for i in range(N)]
-    return Sharded(NUMBERS, LABELS, ids, Shards(ShardKey(bytes(32)), n_teachers))
+    return Sharded(PrivateRows(NUMBERS), LABELS, ids, Shards(ShardKey(bytes(32)), n_teachers))
 
 
 def test_commands_are_polled_like_other_learners(
@@ -161,20 +163,38 @@ def test_commands_are_polled_like_other_learners(
     assert list(temporary.iterdir()) == []
 
 
-def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path: Path, temporary: Path) -> None:
+@pytest.mark.parametrize("whose", ["its own", "that of the poll"])
+def test_a_command_that_spins_is_ended_with_all_it_started(tmp_path: Path, temporary: Path, whose: str) -> None:
     note = tmp_path / "pids"
     text = (
-        "import os, subprocess, sys, time\n"
-        "more = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "import os, subprocess, sys\n"
+        "more = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
         f"open({str(note)!r}, 'a').write(f'{{os.getpid()}} {{more.pid}} ')\n"
-        "time.sleep(600)"
-    )
-    learner = as_learner(Command(script(tmp_path, text), time_limit=1.0), CLASSES)
-    ballot = poll(learner, sharded(1), QUESTIONS, n_classes=2, n_jobs=1)
+        "while len(open(sys.argv[1]).readlines()) > N_ROWS: pass\n"  # not in a rehearsal, which has a longer limit
+        "open(sys.argv[3], 'w').write('yes\\n' * 30)"
+    ).replace("N_ROWS", str(N // 2 + 1))
+    own, job = (1.0, None) if whose == "its own" else (None, 1.0)
+    learner = as_learner(Command(script(tmp_path, text), time_limit=own), CLASSES)
+    ballot = poll(learner, sharded(1), QUESTIONS, n_classes=2, n_jobs=1, time_limit=job)
     assert (ballot.tallies().counts[:, 0] == 1).all()
     for pid in map(int, note.read_text().split()):
-        assert not running(pid)
+        while running(pid):
+            time.sleep(0.05)
     assert list(temporary.iterdir()) == []
+
+
+def test_what_a_command_starts_counts_and_waiting_does_not(tmp_path: Path, temporary: Path) -> None:
+    text = (
+        "import subprocess, sys, time\n"
+        "open(sys.argv[3], 'w').write('yes\\n' * 30)\n"
+        "code = 'import time\\nwhile time.process_time() < {}: pass'\n"
+        "for _ in range(3): subprocess.run([sys.executable, '-c', code])\n"
+        "time.sleep(2.5)"
+    )
+    for seconds, vote in ((0.1, 1), (0.9, 0)):
+        learner = as_learner(Command(script(tmp_path, text.format(seconds)), time_limit=2.0), CLASSES)
+        ballot = poll(learner, sharded(1), QUESTIONS, n_classes=2, n_jobs=1)
+        assert (ballot.tallies().counts[:, vote] == 1).all()
 
 
 def running(pid: int) -> bool:

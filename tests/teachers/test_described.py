@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from mapl.teachers import PRESETS, Command, Preset
-from mapl.teachers.described import described
+from mapl.teachers.learners.description import describe_learner
 
 
 def train(X: Any, y: Any) -> Any:
@@ -72,29 +72,29 @@ LEARNERS = {
 
 
 def test_what_differs_is_described_differently() -> None:
-    texts = {name: described(make()) for name, make in LEARNERS.items()}
+    texts = {name: describe_learner(make()) for name, make in LEARNERS.items()}
     assert len(set(texts.values())) == len(texts)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_what_is_built_again_is_described_the_same(name: str) -> None:
     first, second = LEARNERS[name](), LEARNERS[name]()
-    assert described(first) == described(second)
-    assert "0x" not in described(first)
+    assert describe_learner(first) == describe_learner(second)
+    assert "0x" not in describe_learner(first)
 
 
 def test_other_settings_of_a_preset_are_another_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     """A preset may change with mapl, or with the defaults of scikit-learn."""
-    before = described("ridge")
+    before = describe_learner("ridge")
     monkeypatch.setitem(PRESETS, "ridge", Preset("another", lambda: RidgeClassifier(alpha=9.0)))
-    assert described("ridge") != before
+    assert describe_learner("ridge") != before
 
 
 def test_another_process_describes_alike() -> None:
     """Above all sets: their order differs from process to process."""
     code = (
         "from sklearn.preprocessing import FunctionTransformer as F\n"
-        "from mapl.teachers.described import described\n"
+        "from mapl.teachers.learners.description import describe_learner as described\n"
         "print(described(F(kw_args={'a': 1}, inv_kw_args=frozenset('abcdefgh'))), described('forest'))"
     )
     said = {

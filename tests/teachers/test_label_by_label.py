@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.teachers import as_learner
-from mapl.teachers.label_by_label import LabelByLabel, repeated
+from mapl.teachers.learners.label_by_label import LabelByLabel, repeat_questions
 
 CLASSES = Classes(("0", "1"))
 ROWS = np.random.default_rng(0).normal(size=(80, 2))
@@ -17,7 +17,7 @@ LABELS = np.stack([ROWS[:, 0] > 0, ROWS[:, 1] > 0, np.ones(80), np.zeros(80)], a
 
 def votes(learner: Any, labels: Any = LABELS) -> Any:
     many = LabelByLabel(as_learner(learner, CLASSES), labels.shape[1])
-    prepared = many.prepare(repeated(ROWS, labels.shape[1]))
+    prepared = many.prepare(repeat_questions(ROWS, labels.shape[1]))
     assert len(prepared) == len(ROWS)
     return many.train(ROWS, labels, n_classes=2, seed=0)(prepared).reshape(labels.shape[1], len(ROWS)).T
 

@@ -17,12 +17,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from mapl.data.classes import Classes
-from mapl.data.schema import draft
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidParameter
 from mapl.teachers import Command, as_learner, rehearse
-from mapl.teachers.estimator import EstimatorLearner
-from mapl.teachers.function import FunctionLearner
+from mapl.teachers.learners.estimator import EstimatorLearner
+from mapl.teachers.learners.function import FunctionLearner
 
 LETTERS = Classes(("a", "b", "c"))
 DIGITS = Classes(("3", "5", "8"))
@@ -223,7 +223,7 @@ def test_arrow_tables_become_pandas_frames() -> None:
 
 def test_presets_encode_questions_once() -> None:
     public = frame(PUBLIC)
-    learner = as_learner("logistic", LETTERS, draft(public))
+    learner = as_learner("logistic", LETTERS, draft_schema(public))
     assert isinstance(learner, EstimatorLearner)
     prepared = learner.prepare(public)
     assert isinstance(prepared, np.ndarray)
@@ -239,7 +239,7 @@ def test_presets_encode_questions_once() -> None:
 def test_a_rehearsal_passes_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
     rehearse(as_learner(DecisionTreeClassifier(), LETTERS), PUBLIC, 3, n_jobs=1)
     rehearse(as_learner(DecisionTreeClassifier(), LETTERS), PUBLIC[:1], 3, n_jobs=1)
-    rehearse(as_learner("logistic", LETTERS, draft(frame(PUBLIC))), frame(PUBLIC), 3, n_jobs=1)
+    rehearse(as_learner("logistic", LETTERS, draft_schema(frame(PUBLIC))), frame(PUBLIC), 3, n_jobs=1)
     assert capfd.readouterr() == ("", "")
 
 
@@ -272,7 +272,7 @@ def test_a_rehearsal_survives_a_learner_that_dies() -> None:
 
         os._exit(0)
 
-    with pytest.raises(InvalidParameter, match="ended its process, or took longer than its time limit"):
+    with pytest.raises(InvalidParameter, match="ended its process, or computed for longer than its time limit"):
         rehearse(as_learner(leaves, LETTERS), PUBLIC, 3, n_jobs=1)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.svm import SVC, LinearSVC
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData
 from mapl.teachers import FALLBACK, as_learner
 from mapl.teachers.panel import LinearPanel, Weights

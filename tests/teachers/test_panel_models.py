@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData
 from mapl.teachers import FALLBACK, as_learner
-from mapl.teachers.estimator import FittedEstimator
-from mapl.teachers.panel import ModelPanel, tallied
+from mapl.teachers.learners.estimator import FittedEstimator
+from mapl.teachers.panel import ModelPanel, count_votes
 from mapl.teachers.panel.models import TREES
 
 WORLD = np.random.default_rng(8)
@@ -86,8 +86,8 @@ def test_trees_judge_a_row_alike_in_every_batch(kind: str) -> None:
 
 def test_votes_are_counted_once_each() -> None:
     votes = np.array([[0, 1, 1], [2, 7, -3]])
-    assert tallied(votes, 3).counts.tolist() == [[1, 2, 0], [2, 0, 1]]
-    assert tallied(votes, 3).n_teachers == 3
+    assert count_votes(votes, 3).counts.tolist() == [[1, 2, 0], [2, 0, 1]]
+    assert count_votes(votes, 3).n_teachers == 3
     assert FALLBACK == 0
 
 
@@ -109,8 +109,8 @@ class TestOnnx:
     @pytest.mark.parametrize("names", [("no", "yes"), ("b", "a", "c"), ("3", "1", "2")], ids=",".join)
     @pytest.mark.parametrize("learner", ["hgb", "forest", "nb", "svm", "mlp"])
     def test_models_say_the_same(self, learner: str, names: tuple[str, ...]) -> None:
+        from mapl.teachers.learners.presets import PRESETS
         from mapl.teachers.panel.onnx_model import OnnxModel, as_onnx
-        from mapl.teachers.presets import PRESETS
 
         classes = Classes(names)
         model = PRESETS[learner].model()

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from mapl.data.classes import Classes
-from mapl.data.schema import Schema, draft
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.schema import Schema, draft_schema
 from mapl.errors import InvalidParameter
-from mapl.teachers.learner import as_learner
-from mapl.teachers.presets import PRESETS, preset
+from mapl.teachers.learners.learner import as_learner
+from mapl.teachers.learners.presets import PRESETS, preset
 
 CLASSES = Classes(("no", "yes"))
 
@@ -58,7 +58,7 @@ def _no_complaints(recwarn: pytest.WarningsRecorder) -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_learn_from_tables(name: str) -> None:
     public = people(400, 1)
-    assert accuracy(name, draft(public[0]), people(200, 0), public) > 0.8
+    assert accuracy(name, draft_schema(public[0]), people(200, 0), public) > 0.8
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -72,10 +72,10 @@ def test_presets_learn_from_plain_numbers_without_a_schema(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, one in PRESETS.items() if one.sparse])
 def test_presets_learn_from_text_and_sparse_rows(name: str) -> None:
     public = reviews(100, 1)
-    assert accuracy(name, draft(public[0]), reviews(100, 0), public) > 0.9
+    assert accuracy(name, draft_schema(public[0]), reviews(100, 0), public) > 0.9
     matrix = np.random.default_rng(0).binomial(1, 0.3, size=(300, 20)).astype(np.float64)
     labels, rows = matrix[:, 0].astype(np.int32), sp.csr_matrix(matrix)
-    assert accuracy(name, draft(rows[150:]), (rows[:150], labels[:150]), (rows[150:], labels[150:])) > 0.9
+    assert accuracy(name, draft_schema(rows[150:]), (rows[:150], labels[:150]), (rows[150:], labels[150:])) > 0.9
 
 
 @pytest.mark.parametrize("name", [name for name, one in PRESETS.items() if not one.sparse])
@@ -83,7 +83,7 @@ def test_presets_that_read_no_text_say_so(name: str) -> None:
     with pytest.raises(
         InvalidParameter, match=f"columns of text, which {name} does not read; take one of logistic"
     ):
-        as_learner(name, CLASSES, draft(reviews(100, 0)[0]))
+        as_learner(name, CLASSES, draft_schema(reviews(100, 0)[0]))
 
 
 def test_every_named_preset_is_there() -> None:

@@ -18,12 +18,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from mapl.data.classes import Classes
-from mapl.data.rows import digests, take
-from mapl.data.shards import Sharded, ShardKey, Shards, unit_bytes
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.tables.rows import digests, take
+from mapl.data.units.shards import Sharded, ShardKey, Shards, unit_bytes
 from mapl.teachers import Learner, as_learner
-from mapl.teachers.dispatch import bench, replies
 from mapl.teachers.engine import _parcel
+from mapl.teachers.workers.dispatch import bench, replies
 
 CLASSES = Classes(("0", "1", "2"))
 KEY = ShardKey(bytes(range(32)))
@@ -69,7 +70,7 @@ class Table:
             ids = [one for block in digests(self.rows, self.labels) for one in block]
         else:
             ids = unit_bytes(self.units_column())
-        return Sharded(self.rows, self.labels, ids, Shards(KEY, N_TEACHERS))
+        return Sharded(PrivateRows(self.rows), self.labels, ids, Shards(KEY, N_TEACHERS))
 
     def units_column(self) -> Any:
         import pyarrow as pa

@@ -10,14 +10,15 @@ import pytest
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.svm import LinearSVC
 
-from mapl.data.classes import Classes
-from mapl.data.identities import Identities
-from mapl.data.shards import Sharded, ShardKey, Shards
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.units.identities import Identities
+from mapl.data.units.shards import Sharded, ShardKey, Shards
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
-from mapl.mechanisms.scores import TOP
+from mapl.mechanisms.scores.scores import TOP
 from mapl.teachers import Command, as_learner, rehearse
 from mapl.teachers.engine import gather
-from mapl.teachers.scores import FALLBACK_SCORE, ScoreBallot, in_steps, score_learner
+from mapl.teachers.learners.scores import FALLBACK_SCORE, ScoreBallot, in_steps, score_learner
 
 CLASSES = Classes(("no", "yes"))
 TEACHERS = 6
@@ -28,7 +29,7 @@ def world() -> tuple[Sharded, np.ndarray[Any, Any]]:
     rows = draws.normal(size=(600, 2))
     labels = (draws.random(600) < 1 / (1 + np.exp(-3 * rows[:, 0]))).astype(np.int32)
     ids = Identities.gathered([[str(i).encode() for i in range(600)]])
-    sharded = Sharded(rows, labels, ids, Shards(ShardKey(bytes(32)), TEACHERS))
+    sharded = Sharded(PrivateRows(rows), labels, ids, Shards(ShardKey(bytes(32)), TEACHERS))
     return sharded, np.array([[-2.0, 0.0], [0.0, 0.0], [2.0, 0.0]])
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData
-from mapl.teachers.spelling import codes_of, natural
+from mapl.teachers.learners.spelling import codes_of, natural
 
 YES_NO = Classes(("no", "yes"))
 DIGITS = Classes(("0", "1", "7"))

@@ -15,10 +15,12 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from mapl.data.encoder import Encoder
-from mapl.data.schema import draft
+from mapl.data.encoding.encoder import Encoder
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidParameter
-from mapl.teachers.unfitted import refuse_fitted
+from mapl.teachers import as_learner
+from mapl.teachers.learners.unfitted import refuse_fitted
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 Y = np.arange(20) % 2
@@ -38,7 +40,7 @@ UNFITTED: dict[str, Any] = {
     "estimator": DecisionTreeClassifier(),
     "stateless first step": make_pipeline(HashingVectorizer(), LogisticRegression()),
     "function": make_pipeline(FunctionTransformer(np.log1p), Normalizer(), LogisticRegression()),
-    "encoder": make_pipeline(Encoder.of(draft(X)), LogisticRegression()),
+    "encoder": make_pipeline(Encoder.of(draft_schema(X)), LogisticRegression()),
     "passthrough": Pipeline([("none", "passthrough"), ("model", LogisticRegression())]),
     "vote": VotingClassifier([("a", DecisionTreeClassifier()), ("b", LogisticRegression())]),
     "same part twice": TransformedTargetRegressor(SCALER_FREE := StandardScaler(), transformer=SCALER_FREE),
@@ -49,6 +51,12 @@ UNFITTED: dict[str, Any] = {
 def test_fitted_parts_are_refused(name: str) -> None:
     with pytest.raises(InvalidParameter, match=r"is already fitted; .*sklearn\.base\.clone"):
         refuse_fitted(FITTED[name])
+
+
+@pytest.mark.parametrize("name", ["estimator", "pipeline", "first step", "in a vote"])
+def test_no_learner_is_made_of_what_was_fitted(name: str) -> None:
+    with pytest.raises(InvalidParameter, match="is already fitted"):
+        as_learner(FITTED[name], Classes(("no", "yes")))
 
 
 @pytest.mark.parametrize("name", UNFITTED)

@@ -2,13 +2,11 @@
 
 from mapl.accounting.calibration import largest_integer, smallest_real
 from mapl.accounting.conversion import capacity, epsilon_of_moment
-from mapl.accounting.filter import PricedOutcomes
 from mapl.accounting.loss import ORDERS, Loss
 
 __all__ = [
     "ORDERS",
     "Loss",
-    "PricedOutcomes",
     "capacity",
     "epsilon_of_moment",
     "largest_integer",

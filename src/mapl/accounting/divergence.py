@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-
+from mapl.types import Floats
 
 WEAK = 0.5
 """Pairs whose moments stay below those of this share of the largest chi-square distance are passed over."""

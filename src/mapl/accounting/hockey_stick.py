@@ -23,12 +23,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-Floats = NDArray[np.float64]
-
-Singles = NDArray[np.float32]
+from mapl.types import Floats, Singles
 
 WIDEN = 1e-6
 """Relative widening of probabilities that covers single precision."""

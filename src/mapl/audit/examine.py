@@ -9,14 +9,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from mapl.accounting import Loss, capacity
-from mapl.audit.adversary import Game, lower_delta, upper_delta
-from mapl.audit.coupled import coupled_delta
 from mapl.audit.finding import Finding, Verdict
-from mapl.audit.histograms import NEVER, Law, Pairs, pairs_of
-from mapl.audit.limits import Limits, limits_of
-from mapl.audit.moments import divergence, impossible
-from mapl.audit.secrets import Secrets, secrets_of
-from mapl.audit.transcripts import Menu, Run, best_adaptive, block_strategies, hockey_stick, moment
+from mapl.audit.votes.adversary import Game, lower_delta, upper_delta
+from mapl.audit.votes.coupled import coupled_delta
+from mapl.audit.votes.histograms import NEVER, Law, Pairs, pairs_of
+from mapl.audit.votes.limits import RunEnds, limits_of
+from mapl.audit.votes.moments import divergence, impossible
+from mapl.audit.votes.secrets import Secrets, secrets_of
+from mapl.audit.votes.transcripts import Menu, Run, best_adaptive, block_strategies, hockey_stick, moment
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import AnyMechanism
 from mapl.types import Budget, positive_integer
@@ -118,7 +118,7 @@ def audit(
     return conclude(mechanism.name, claim, budget, found, certified, limits, questions)
 
 
-def against_open(law: Law, claim: Claim, limits: Limits, n_teachers: int, n_classes: int, questions: int) -> Found:
+def against_open(law: Law, claim: Claim, limits: RunEnds, n_teachers: int, n_classes: int, questions: int) -> Found:
     """Play the optimal adaptive adversary over every neighbouring pair of histograms."""
     pairs = pairs_of(law, n_teachers, n_classes)
     game = Game.of(pairs, limits, questions)
@@ -127,7 +127,7 @@ def against_open(law: Law, claim: Claim, limits: Limits, n_teachers: int, n_clas
     upper, policy = upper_delta(game, claim.epsilon)
     found.lower = lower_delta(game, claim.epsilon, policy)
     found.upper = min([upper, *_converted(claim, found)])
-    one = Game.of(pairs, Limits(), 1)
+    one = Game.of(pairs, RunEnds(), 1)
     found.details = {
         "pairs": len(pairs),
         "largest_log_ratio_of_one_question": divergence(one, math.inf),
@@ -150,7 +150,7 @@ def _converted(claim: Claim, found: Found) -> list[float]:
 
 
 def against_secret(
-    law: Law, secrets: Secrets, claim: Claim, limits: Limits, n_teachers: int, questions: int
+    law: Law, secrets: Secrets, claim: Claim, limits: RunEnds, n_teachers: int, questions: int
 ) -> Found:
     """Play every adaptive strategy of a few questions and long runs of pairs, with the secret's exact law."""
     menu = Menu.of(law, secrets, n_teachers, limits.abstentions)
@@ -161,7 +161,7 @@ def against_secret(
     found = Found()
     best: tuple[float, str] = (0.0, "none")
     for run in block_strategies(menu, longest):
-        game = repeated(run, epochs, secrets.least)
+        game = repeat_game(run, epochs, secrets.least)
         best = max(best, (lower_delta(game, claim.epsilon), run.strategy))
         found.impossible = max(found.impossible, impossible(game))
         for order, _ in claim.loss.divergences:
@@ -174,7 +174,7 @@ def against_secret(
         found.divergences[order] = max(found.divergences[order], math.log(largest) / (order - 1))
     # Unlisted secrets can only take from what was found.
     found.lower = max(0.0, max(best[0], adaptive) - math.exp(claim.epsilon) * secrets.unlisted * epochs)
-    if secrets.is_threshold and limits.abstentions is not None and not exceeded(claim, found):
+    if secrets.is_threshold and limits.abstentions is not None and not name_exceeded(claim, found):
         asked = Budget(claim.epsilon, claim.delta)
         found.upper = coupled_delta(law, secrets, n_teachers, limits.abstentions, questions, asked)
     found.details = {
@@ -187,7 +187,7 @@ def against_secret(
     return found
 
 
-def repeated(run: Run, epochs: int, least: float) -> Game:
+def repeat_game(run: Run, epochs: int, least: float) -> Game:
     """Return the game of playing a strategy again in every epoch, until it does not end in a fresh secret.
 
     Transcripts with a smaller probability than `least` are left out.
@@ -205,7 +205,7 @@ def shares(claim: Claim, found: Found) -> dict[float, float]:
     return {a: max(0.0, value - NOTHING) / max(claimed[a], NOTHING) for a, value in found.divergences.items()}
 
 
-def exceeded(claim: Claim, found: Found) -> list[str]:
+def name_exceeded(claim: Claim, found: Found) -> list[str]:
     """Name the parts of the claim that an explicit adversary exceeds."""
     parts = {
         "delta": found.lower > claim.delta * (1 + ROUNDING) + NOTHING,
@@ -221,11 +221,11 @@ def conclude(
     budget: Budget,
     found: Found,
     certified: bool | None,
-    limits: Limits,
+    limits: RunEnds,
     questions: int,
 ) -> Finding:
     """Weigh what was found against the claim."""
-    broken = exceeded(claim, found)
+    broken = name_exceeded(claim, found)
     if claim.epsilon > budget.epsilon:
         broken.append("claimed epsilon above the budget")
     if certified is False:

@@ -10,13 +10,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mapl.bounds.bound import Bound
 from mapl.bounds.letters import check_letters
 from mapl.errors import InvalidData, InvalidParameter
-
-Floats = NDArray[np.float64]
+from mapl.types import Floats
 
 
 @dataclass(frozen=True, slots=True)

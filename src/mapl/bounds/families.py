@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapl.bounds.letters import check_letters
 from mapl.errors import InvalidParameter
+from mapl.types import Floats
 
-Floats = NDArray[np.float64]
 
-
-class Kind(StrEnum):
+class ClassifierKind(StrEnum):
     """Which class: two on the line, or any class of a given VC dimension."""
 
     thresholds = "thresholds"
@@ -23,7 +21,7 @@ class Kind(StrEnum):
     any = "any"
 
 
-VC = {Kind.thresholds: 1, Kind.intervals: 2}
+VC = {ClassifierKind.thresholds: 1, ClassifierKind.intervals: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +30,22 @@ class Family:
 
     Examples
     --------
-    >>> Family.of(Kind.thresholds).vc, Family.of(Kind.any, 7).vc
+    >>> Family.of(ClassifierKind.thresholds).vc, Family.of(ClassifierKind.any, 7).vc
     (1, 7)
     """
 
-    kind: Kind
+    kind: ClassifierKind
     vc: int
 
     @classmethod
     def of(cls, kind: str, vc: int | None = None) -> Family:
         """Return the family of a name; `any` needs a VC dimension, the others have their own."""
         try:
-            named = Kind(kind)
+            named = ClassifierKind(kind)
         except ValueError:
-            names = ", ".join(Kind)
+            names = ", ".join(ClassifierKind)
             raise InvalidParameter(f"kind is {kind!r}; it must be one of {names}.") from None
-        if named is Kind.any:
+        if named is ClassifierKind.any:
             if vc is None:
                 raise InvalidParameter("kind is any and vc is not given; give the VC dimension of the class.")
             check_letters(vc=vc)
@@ -58,9 +56,9 @@ class Family:
 
     def log_patterns(self, points: Floats) -> Floats:
         """Return the log of how many ways the family can label so many points, at most."""
-        if self.kind is Kind.thresholds:
+        if self.kind is ClassifierKind.thresholds:
             return np.log(points + 1)
-        if self.kind is Kind.intervals:
+        if self.kind is ClassifierKind.intervals:
             return np.log(points * (points + 1) / 2 + 1)
         few = points <= self.vc
         return np.where(few, points * math.log(2), self.vc * np.log(math.e * np.maximum(points, self.vc) / self.vc))
@@ -74,9 +72,9 @@ class Family:
         """
         rows = np.floor(nu * n) + 1
         left = np.maximum(n - rows, 0)
-        if self.kind is Kind.thresholds:
+        if self.kind is ClassifierKind.thresholds:
             return np.asarray(np.log(left + 1))
-        if self.kind is Kind.intervals:
+        if self.kind is ClassifierKind.intervals:
             return np.asarray(np.log((rows - 1) * (left + 1) * left / 2 + left + 1))
         return 2 * self.log_patterns(np.asarray(float(n))) - math.log(2) + 0 * nu
 
@@ -90,7 +88,7 @@ class Family:
         Consistent thresholds: the two gaps around the truth, 2/(N + 1); smallest intervals: 4/(N + 1) or less. Any:
         the one-inclusion predictor's d/(N + 1) (Haussler, Littlestone and Warmuth 1994).
         """
-        gaps = {Kind.thresholds: 2, Kind.intervals: 4}.get(self.kind, self.vc)
+        gaps = {ClassifierKind.thresholds: 2, ClassifierKind.intervals: 4}.get(self.kind, self.vc)
         return np.minimum(1.0, gaps / (rows + 1))
 
     def member_error(self, rows: Floats) -> Floats:
@@ -98,7 +96,7 @@ class Family:
 
         Any class: P[error > t] <= 2 G(2N) 2^(-tN/2), integrated: (2/N)(log2(2 G(2N)) + 1/ln 2).
         """
-        if self.kind is not Kind.any:
+        if self.kind is not ClassifierKind.any:
             return self.teacher_error(rows)
         held = np.maximum(rows, 1.0)
         return np.minimum(1.0, 2 / held * (self.log_patterns(2 * held) + math.log(2) + 1) / math.log(2))

@@ -1,34 +1,17 @@
-"""The command line: one file per verb, and one place where errors become exit codes."""
+"""The command line: one file per verb in the room of its trade, and one place where errors become exit codes."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import typer
 
 from mapl import __version__
-from mapl.cli import (
-    aggregate,
-    answer,
-    audit,
-    bounds,
-    demo,
-    keys,
-    learn,
-    learners,
-    ledger,
-    margin,
-    mechanisms,
-    plan,
-    predict,
-    report,
-    schema,
-    serve,
-    teach,
-)
-from mapl.cli.console import Verbs
+from mapl.cli.verbs import Verbs
 
 app = typer.Typer(
     cls=Verbs,
-    no_args_is_help=True,
+    invoke_without_command=True,
     # Tracebacks with local variables would print private votes.
     pretty_exceptions_enable=False,
     help="Model-agnostic private learning: teachers vote, only what differential privacy allows is released.",
@@ -43,28 +26,13 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def mapl(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        from mapl.cli.next_steps import suggest_steps
 
-
-app.command()(aggregate.aggregate)
-app.command()(answer.answer)
-app.command()(audit.audit)
-app.add_typer(bounds.app, name="bounds")
-app.command()(demo.demo)
-app.add_typer(keys.app, name="keys")
-app.command()(learn.learn)
-app.command()(learners.learners)
-app.add_typer(ledger.app, name="ledger")
-app.command()(margin.margin)
-app.command()(mechanisms.mechanisms)
-app.command()(plan.plan)
-app.command()(predict.predict)
-app.command()(report.report)
-app.command()(schema.schema)
-app.command()(serve.serve)
-app.command()(teach.teach)
+        typer.echo(suggest_steps(Path.cwd()))
 
 
 def main() -> None:

@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
+from mapl.cli.dialect.spelling import COMMAND_LINE
 from mapl.errors import BudgetExhausted, MaplError
+from mapl.parameters import speaking
 
 out = Console(highlight=False, markup=False, emoji=False)
 err = Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -35,10 +37,26 @@ def warn(words: str) -> None:
     tell(f"mapl: warning: {words}")
 
 
-class Verbs(TyperGroup):
-    """The group of all verbs. Errors end here: a message on standard error, an exit code, no traceback."""
+ENDINGS: list[Callable[[], None]] = []
+
+
+def at_end(action: Callable[[], None]) -> None:
+    """Do something when the command ends, however it does."""
+    ENDINGS.append(action)
+
+
+class Refusals(TyperGroup):
+    """A group of verbs at which errors end: a message on standard error, an exit code, no traceback."""
 
     def invoke(self, ctx: Any) -> Any:
+        try:
+            with speaking(COMMAND_LINE):
+                return self._invoke(ctx)
+        finally:
+            while ENDINGS:
+                ENDINGS.pop()()
+
+    def _invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except MaplError as error:

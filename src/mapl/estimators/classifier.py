@@ -2,61 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mapl.data.rows import Rows, n_rows, take
-from mapl.data.shards import ShardKey
-from mapl.estimators.face import Given, PrivateEstimator, sized
-from mapl.estimators.given import names_of
-from mapl.estimators.selecting import selection_of
+from mapl.errors import InvalidParameter
+from mapl.estimators.private_estimator import PrivateEstimator
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.by_active import ask, public_pool
-from mapl.pipeline.cells import count
-from mapl.pipeline.cells import train as train_on_cells
-from mapl.pipeline.inputs import split_label_private
-from mapl.pipeline.job import Learners
-from mapl.pipeline.label import Effort, Labelled, Workplace, label, shards, voted
-from mapl.pipeline.learn import facts_of
-from mapl.pipeline.one_each import one_each
-from mapl.pipeline.planned_cells import planned_cells
-from mapl.pipeline.planned_questions import planned_questions
-from mapl.pipeline.request import Request
-from mapl.planning.method_rule import method_for
-from mapl.planning.plan import Plan
-from mapl.students.active import Active
-from mapl.students.strategies import strategy_of
-from mapl.students.student import Student, train_student
-from mapl.types import Labels
-
-REHEARSED_ROWS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What a fit released, and how a student learns from it. All public."""
-
-    plan: Plan
-    labelled: Labelled
-    train: Callable[[], Student]
-
-
-def _tells_probabilities(classifier: Any) -> bool:
-    student = getattr(classifier, "student_", None)
-    return student is None or hasattr(student.model, "predict_proba")
+from mapl.parameters import spell
+from mapl.pipeline.learn import learn
+from mapl.pipeline.learners import TIME_LIMIT
+from mapl.students.lesson import nothing_to_learn
+from mapl.students.probabilities.aim import Aim
 
 
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """Learn a classifier from private rows that may be published, by teachers that vote on public rows or by cells.
+    """Learn a classifier from private rows that may be published, by noisy sums, by teachers that vote or by cells.
 
     Parameters
     ----------
@@ -68,10 +33,15 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         The budget of one `fit`. Every `fit` on the same people spends anew, and the budgets add up.
     classes
         The declared classes; "labels" declares that which classes occur in y is public.
+    label_values
+        What labels mean that are no names of classes, such as ``{0: "no", 1: "yes"}``. Rows with other labels are
+        left out without a word, whatever the type of y: which type that is all rows decide together, so a refusal
+        would tell of one. Look first with `mapl.check_labels`.
     method
-        "teachers"; "cells", which counts private rows in cells around public ones; "auto": by public facts, and
-        whatever only one of the two has, such as a learner, decides; or a short list of which one is chosen
-        privately, such as "select:teachers/ridge,teachers/hgb,cells" (as in ``mapl learn``).
+        "moments", which adds up short vectors of private rows; "teachers"; "cells", which counts private rows in
+        cells around public ones; "auto": by public facts, and whatever only one of them has, such as a learner,
+        decides; or a short list of which one is chosen privately, such as "select:moments,cells" (as in ``mapl
+        learn``).
     n_teachers, n_rows
         K, or "auto": by a public rule from `n_rows`, about how many units there are as far as the public knows.
     n_cells, partition, rounds, per_unit
@@ -89,10 +59,25 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         "plain", "imputed", "self-training", "voting" or "cleaned"; or "active", which asks about `n_queries` of the
         public rows (a quarter, if None) that it chooses itself, with settings: ``Active("committee", "hybrid")`` of
         `mapl.students.active`. Cells have one way, "auto".
+    metric, class_weight
+        What the student is to be good at: "accuracy", "balanced" (every class counts the same, however rare) or
+        "auc" (its probabilities); and what classes weigh where it decides, such as ``{"yes": 5}``. Probabilities
+        are the same whatever is asked for.
     time_limit, n_jobs
         Seconds that a teacher may compute, None for any number; how many train at once, -1 for one per processor.
+    engine
+        Where they are trained, and rows counted: "local", "dask" or "ray", or a running cluster such as
+        "dask://host:8786" (docs/clusters.md). No result depends on it.
+    schema
+        What the columns are, a `Schema`; None drafts one from the public rows. `mapl.data.draft_schema` makes other
+        drafts: ``draft_schema(public, drop=["row"], categories=["zip"])``.
     ledger
         Where the spending is recorded, such as a new `SqliteLedger`; in memory if None. A ledger serves one fit.
+    earlier
+        What else was learned from the same people: folders of runs of ``mapl learn``, fitted estimators, or a list
+        of these. Then epsilon and delta are for all of them together, and this fit spends what is left, under the
+        same adjacency and unit (groups are ids of the unit that they protect). No two fits or runs take the same
+        rest: a fit notes itself in those folders, and of fitted estimators for as long as the process lives.
     seed
         Seeded coins and shards, for tests: fits are reproducible and NOT PRIVATE.
 
@@ -125,9 +110,12 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     the same fit gives the same model  noise and shards come from the operating system; a seed voids the promise
     ``fit(X, y)`` is enough            public rows are needed, except where only labels are private
     classes are found in y             they are declared: a rare class would give its holder away
-    an estimator can be cloned         not with a ledger, which exists once: `clone`, and with it
-                                       cross-validation and grid search, raise GuaranteeBroken before any spending
-    an estimator can be fitted again   not with the same ledger: PlanMismatch
+    an estimator can be cloned         not with a ledger, which exists once; and without a seed a clone refuses to
+                                       be fitted: cross-validation and grid search would spend once per fold, and
+                                       raise GuaranteeBroken before any spending
+    an estimator can be fitted again   not with the same ledger: PlanMismatch; without one the second fit of a
+                                       process warns, PrivacyWarning, of what all add up to (`mapl.people`)
+    a Pipeline may scale before it     not by what it fits on private rows: GuaranteeBroken; scale in the learner
     a fitted estimator can be pickled  not together with its ledger; ``set_params(ledger=None)`` first
     =================================  ============================================================================
 
@@ -145,6 +133,8 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     True
     """
 
+    learns_alone = True
+
     def __init__(
         self,
         learner: Any = None,
@@ -152,6 +142,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         epsilon: float = 1.0,
         delta: float = 1e-5,
         classes: Any = None,
+        label_values: Any = None,
         method: str = "auto",
         n_teachers: int | str = "auto",
         n_rows: int | None = None,
@@ -168,15 +159,21 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         per_unit: str = "keyed",
         student: Any = None,
         strategy: Any = "auto",
-        time_limit: float | None = None,
+        metric: str = "accuracy",
+        class_weight: Mapping[Any, float] | None = None,
+        time_limit: float | None = TIME_LIMIT,
         n_jobs: int = -1,
+        engine: str = "local",
+        schema: Any = None,
         ledger: Any = None,
+        earlier: Any = None,
         seed: int | None = None,
     ) -> None:
         self.learner = learner
         self.epsilon = epsilon
         self.delta = delta
         self.classes = classes
+        self.label_values = label_values
         self.method = method
         self.n_teachers = n_teachers
         self.n_rows = n_rows
@@ -193,9 +190,14 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         self.per_unit = per_unit
         self.student = student
         self.strategy = strategy
+        self.metric = metric
+        self.class_weight = class_weight
         self.time_limit = time_limit
         self.n_jobs = n_jobs
+        self.engine = engine
+        self.schema = schema
         self.ledger = ledger
+        self.earlier = earlier
         self.seed = seed
 
     @in_python_words()
@@ -208,23 +210,25 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             Private rows and their labels: a matrix, a sparse matrix, lists, a pandas or polars DataFrame or a
             pyarrow Table.
         public
-            Public rows in the same form and with the same columns; none where the adjacency is "labels".
+            Public rows in the same form and with the same columns; none where the adjacency is "labels", or where
+            `schema` says all that is public.
         groups
-            Whose each row is: the unit that is protected. Without groups every row is a unit.
+            Whose each row is: the unit that is protected. Without groups every row is a unit; where public columns
+            look like ids that has to be said, ``groups="none"``.
         """
         given = self._given(X, y, public, groups)
-        key = self._key()
-        if public is None:
-            teaching, questions = split_label_private(given.table, key)
-            given = replace(given, table=teaching, public=questions)
-        request = self._request(given)
-        way, why = self._way(request, given)
-        self._rehearse_student(given)
-        made = self._made(given, request, key, way, why)
-        # What was paid for is kept even if no student can learn from it.
-        self.classes_, self.plan_, self.statement_ = given.classes, made.plan, made.labelled.statement
-        self.released_, self.error_rate_ = made.labelled.labels, made.labelled.error_rate
-        self.student_ = made.train()
+        place = self._place()
+        try:
+            learned = learn(given.case, self._request(given), self._learners(self.strategy), place, self._watch())
+        finally:
+            if place.results is not None:  # what was paid for is kept, whatever fails or is warned of
+                released = place.results.labelled
+                self.classes_, self.plan_, self.statement_ = given.classes, place.plan, released.statement
+                self.released_, self.error_rate_ = released.labels, released.error_rate
+            if place.student is not None:
+                self.student_ = place.student
+        if learned.student is None:
+            raise nothing_to_learn(learned.labelled.n_questions)
         return self
 
     @in_python_words()
@@ -234,12 +238,20 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         codes = self.student_.predict_codes(self._rows(X, reset=False))
         return np.asarray(self.classes_[codes])
 
-    @available_if(_tells_probabilities)  # type: ignore[untyped-decorator]
     @in_python_words()
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return a probability for every row and class, where the student has them. Free."""
+        """Return a probability for every row and class. Free."""
         check_is_fitted(self, "student_")
         return self.student_.predict_proba(self._rows(X, reset=False))
+
+    def _aim(self) -> Aim:
+        weights = self.class_weight or {}
+        if not isinstance(weights, Mapping):
+            raise InvalidParameter(
+                f"class_weight is {weights!r}; give weights by class, such as {{'yes': 5}}, or None; "
+                f"{spell('metric', 'balanced')} weighs classes by their shares."
+            )
+        return Aim(self.metric, {str(name): weight for name, weight in weights.items()})
 
     def _more_settings(self) -> dict[str, Any]:
         return {
@@ -249,97 +261,5 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             "partition": self.partition,
             "rounds": self.rounds,
             "per_unit": self.per_unit,
+            "aim": self._aim(),
         }
-
-    def _way(self, request: Request, given: Given) -> tuple[str, str]:
-        """Return the method and why, by the rule of ``mapl learn``: from settings and public facts alone."""
-        named = Learners(self.learner, self.student, self.strategy).wants_teachers
-        request.refuse_mixture(request.wants_teachers or named)
-        if self.method != "auto":
-            return self.method, f"{self.method} as asked"
-        return method_for(facts_of(request, given.schema, n_rows(given.public), named))
-
-    def _made(self, given: Given, request: Request, key: ShardKey, way: str, why: str) -> Made:
-        active = Learners(strategy=self.strategy).active
-        if active is not None:
-            return self._asked(given, request, key, active)
-        if request.candidates:
-            return self._selected(given, request, key)
-        return self._counted(given, request, key, why) if way == "cells" else self._labelled(given, request, key)
-
-    def _asked(self, given: Given, request: Request, key: ShardKey, active: Active) -> Made:
-        """Let a student ask the teachers about the public rows that it chooses."""
-        request, learner = self._teaching(given, request)
-        plan = planned_questions(request, active, n_rows(given.public))
-        if plan.warning:
-            warnings.warn(plan.warning, stacklevel=5)
-        n_classes, effort = len(given.classes), Effort(self.n_jobs, self.time_limit)
-        sharded = shards(given.table, key, plan.plan.n_teachers, request.adjacency)
-        place = Workplace(self._opened_ledger(plan.plan))
-        votes = voted(sharded, given.public, learner, place, n_classes, effort).tallies()
-        pool = public_pool(given.public, given.schema, given.encoder, n_classes)
-        asked = ask(votes, pool, plan, place.ledger, coins=self._coins())
-
-        def train() -> Student:
-            return replace(self._student(given, given.public, asked.codes, "auto"), strategy=active.name)
-
-        return Made(plan.plan, asked.labelled, train)
-
-    def _selected(self, given: Given, request: Request, key: ShardKey) -> Made:
-        """Try every method of a short list, and keep what units that none of them saw choose privately."""
-        coins = self._coins()
-        learners = Learners(self.learner, self.student, self.strategy, self.time_limit, self.n_jobs)
-        method = selection_of(given, request, learners, key, coins)
-        work = method.on(given.table)
-        made = work(Workplace(self._opened_ledger(method.plan)))
-        train = made.train
-        if train is None:  # no label was released; say so as a student of none does
-            train = partial(self._student, given, given.public, made.labelled.labels)
-        return Made(method.plan, made.labelled, train)
-
-    def _labelled(self, given: Given, request: Request, key: ShardKey) -> Made:
-        """Let teachers vote on the public rows."""
-        plan, learner = self._planned(given, request, n_rows(given.public))
-        sharded = shards(given.table, key, plan.plan.n_teachers, request.adjacency)
-        place, effort = Workplace(self._opened_ledger(plan.plan)), Effort(self.n_jobs, self.time_limit)
-        labelled = label(sharded, given.public, plan, learner, place, coins=self._coins(), effort=effort)
-        return Made(plan.plan, labelled, partial(self._student, given, given.public, labelled.labels))
-
-    def _counted(self, given: Given, request: Request, key: ShardKey, why: str) -> Made:
-        """Count private rows in cells around the public ones."""
-        request, own = sized(request, given), not (self.student is None or isinstance(self.student, str))
-        encoder = None if own else given.encoder
-        plan = planned_cells(request, given.public, given.schema, encoder, why=why)
-        records = one_each(given.table, request, key)
-        student_of = partial(
-            train_on_cells,
-            questions=given.public,
-            request=request,
-            schema=given.schema,
-            learner=self.student,
-            encoder=encoder,
-        )
-        place = Workplace(self._opened_ledger(plan.plan))
-        counted = count(records, given.public, plan, key, place, coins=self._coins(), student_of=student_of)
-        if counted.warning is not None:
-            warnings.warn(counted.warning, stacklevel=4)
-        return Made(plan.plan, counted.labelled, partial(student_of, counted.rounds))
-
-    def _rehearse_student(self, given: Given) -> None:
-        """Refuse, before anything is spent, a student that cannot learn from such rows."""
-        strategy_of(self.strategy, given.schema)
-        if self.student is not None:
-            some = take(given.public, np.arange(min(REHEARSED_ROWS, n_rows(given.public)), dtype=np.int64))
-            made_up = np.arange(n_rows(some), dtype=np.int32) % len(given.classes)
-            self._student(given, some, made_up)
-
-    def _student(self, given: Given, questions: Rows, labels: Labels, strategy: Any = None) -> Student:
-        return train_student(
-            questions,
-            labels,
-            classes=names_of(given.classes),
-            learner=self.student,
-            strategy=self.strategy if strategy is None else strategy,
-            schema=given.schema,
-            encoder=given.encoder,
-        )

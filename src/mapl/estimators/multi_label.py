@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mapl.data.rows import n_rows
 from mapl.errors import InvalidData
-from mapl.estimators.face import Given, PrivateEstimator
-from mapl.estimators.given import codes, names_of
+from mapl.estimators.private_estimator import PrivateEstimator
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.inputs import split_label_private
-from mapl.pipeline.label import Effort, Workplace
-from mapl.pipeline.multi_label import label_all, planned_labels, shards_of_labels
-from mapl.students.student import Student, train_student
+from mapl.pipeline.learn import learn
+from mapl.pipeline.learners import TIME_LIMIT
+from mapl.pipeline.methods.multi_label import MultiLabelMethod
 
 
 class MultiLabelPrivateClassifier(PrivateEstimator):
@@ -32,13 +28,15 @@ class MultiLabelPrivateClassifier(PrivateEstimator):
     ----------
     classes
         The declared classes, which all labels have in common.
+    label_values
+        What labels mean that are no names of classes, as in `PrivateClassifier`.
     labels
         The names of the labels; None for those of y's columns, or label 0, label 1, ...
     weights
         How much of the budget each label gets, relative to the others; alike if None. Public.
     learner, epsilon, delta, n_teachers, n_rows, adjacency, mechanism, settings, may_abstain, agreement, n_queries
         As in `PrivateClassifier`; all labels have the same mechanism.
-    student, strategy, time_limit, n_jobs, ledger, seed
+    student, strategy, time_limit, n_jobs, engine, schema, ledger, earlier, seed
         As in `PrivateClassifier`; every label has a student of its own.
 
     Attributes
@@ -50,7 +48,7 @@ class MultiLabelPrivateClassifier(PrivateEstimator):
     released_
         For every question and label the place of its released class in `classes_`, -1 for none.
     students_
-        The published models, one for every label.
+        The published models, one for every label; None for one of which no label was released.
 
     Notes
     -----
@@ -78,6 +76,7 @@ class MultiLabelPrivateClassifier(PrivateEstimator):
         epsilon: float = 1.0,
         delta: float = 1e-5,
         classes: Any = (0, 1),
+        label_values: Any = None,
         labels: Sequence[str] | None = None,
         weights: Sequence[float] | None = None,
         n_teachers: int | str = "auto",
@@ -90,15 +89,19 @@ class MultiLabelPrivateClassifier(PrivateEstimator):
         n_queries: int | None = None,
         student: Any = None,
         strategy: Any = "auto",
-        time_limit: float | None = None,
+        time_limit: float | None = TIME_LIMIT,
         n_jobs: int = -1,
+        engine: str = "local",
+        schema: Any = None,
         ledger: Any = None,
+        earlier: Any = None,
         seed: int | None = None,
     ) -> None:
         self.learner = learner
         self.epsilon = epsilon
         self.delta = delta
         self.classes = classes
+        self.label_values = label_values
         self.labels = labels
         self.weights = weights
         self.n_teachers = n_teachers
@@ -113,7 +116,10 @@ class MultiLabelPrivateClassifier(PrivateEstimator):
         self.strategy = strategy
         self.time_limit = time_limit
         self.n_jobs = n_jobs
+        self.engine = engine
+        self.schema = schema
         self.ledger = ledger
+        self.earlier = earlier
         self.seed = seed
 
     @in_python_words()
@@ -128,40 +134,31 @@ class MultiLabelPrivateClassifier(PrivateEstimator):
             One row per row of X, one column per label.
         """
         matrix, names = _columns(y, self.labels)
-        given = self._given(X, matrix[:, 0], public, groups)
-        numbers = np.stack([codes(matrix[:, j], given.classes) for j in range(matrix.shape[1])], axis=1)
-        given = replace(given, table=replace(given.table, labels=numbers))
-        key = self._key()
-        if public is None:
-            teaching, questions = split_label_private(given.table, key)
-            given = replace(given, table=teaching, public=questions)
-        request, learner = self._teaching(given, self._request(given))
-        plan = planned_labels(request, names, n_rows(given.public), weights=self.weights)
-        sharded = shards_of_labels(given.table, key, plan.plan.n_teachers, request.adjacency)
-        place, effort = Workplace(self._opened_ledger(plan.plan)), Effort(self.n_jobs, self.time_limit)
-        labelled = label_all(sharded, given.public, plan, learner, place, coins=self._coins(), effort=effort)
-        # What was paid for is kept even if some student cannot learn from it.
-        self.classes_, self.labels_, self.plan_ = given.classes, names, plan.plan
-        self.statement_, self.released_ = labelled.statement, labelled.labels
-        self.students_ = tuple(self._student(given, labelled.labels[:, j]) for j in range(len(names)))
+        given = self._given(X, matrix[:, 0], public, groups, several=matrix)
+        learners, place = self._learners(self.strategy), self._place()
+        method = MultiLabelMethod(learners, names, self.weights)
+        try:
+            learn(given.case, self._request(given), learners, place, self._watch(), method=method)
+        finally:
+            if place.results is not None:  # what was paid for is kept, whatever fails or is warned of
+                self.classes_, self.labels_, self.plan_ = given.classes, names, place.plan
+                self.statement_, self.released_ = place.results.labelled.statement, place.results.labelled.labels
+        self.students_ = place.students or (None,) * len(names)
         return self
 
     @in_python_words()
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted class of every row and label. Free: it follows from what was released."""
         check_is_fitted(self, "students_")
+        mute = [name for name, one in zip(self.labels_, self.students_, strict=True) if one is None]
+        if mute:
+            raise InvalidData(
+                f"No label of {mute[0]!r} was released, so it has no student; take those of the others from "
+                "students_."
+            )
         rows = self._rows(X, reset=False)
-        return np.stack([self.classes_[one.predict_codes(rows)] for one in self.students_], axis=1)
-
-    def _student(self, given: Given, labels: NDArray[np.int32]) -> Student:
-        return train_student(
-            given.public,
-            np.ascontiguousarray(labels),
-            classes=names_of(given.classes),
-            learner=self.student,
-            strategy=self.strategy,
-            schema=given.schema,
-            encoder=given.encoder,
+        return np.stack(
+            [self.classes_[one.predict_codes(rows)] for one in self.students_ if one is not None], axis=1
         )
 
 

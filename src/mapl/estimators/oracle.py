@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mapl.data.conform import conformed
-from mapl.data.rows import Rows, block_of, digests, take
+from mapl.data.reading.conform import conform
+from mapl.data.tables.rows import Rows, block_of, digests, take
 from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter
-from mapl.estimators.face import PrivateEstimator, refuse_other_kind
+from mapl.estimators.private_estimator import PrivateEstimator, refuse_other_kind
 from mapl.estimators.stand_in import StandIn
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.label import shards
-from mapl.release import Released, Statement, statement_of
+from mapl.pipeline.learners import TIME_LIMIT
+from mapl.pipeline.online.answerers import prepare_answerers
+from mapl.pipeline.votes.labelling import assign_shards
+from mapl.release import Limits, Released, Statement, statement_of
 from mapl.release.loop import begin_stage, step
-from mapl.release.promise import promise_of
 from mapl.teachers import fit_teachers
 from mapl.types import ABSTAIN
 
@@ -34,11 +35,11 @@ class PrivateOracle(PrivateEstimator):
         How many different questions the budget is planned for; no more are answered.
     may_abstain
         Whether "auto" may choose a mechanism that abstains on hard questions and so answers more of the others.
-    learner, epsilon, delta, classes, n_teachers, n_rows, mechanism, settings, agreement
+    learner, epsilon, delta, classes, label_values, n_teachers, n_rows, mechanism, settings, agreement
         As in `PrivateClassifier`.
     adjacency
         "add-remove" or "replace-one".
-    time_limit, n_jobs, ledger, seed
+    time_limit, n_jobs, engine, schema, ledger, seed
         As in `PrivateClassifier`.
 
     Attributes
@@ -75,6 +76,7 @@ class PrivateOracle(PrivateEstimator):
         epsilon: float = 1.0,
         delta: float = 1e-5,
         classes: Any = None,
+        label_values: Any = None,
         n_teachers: int | str = "auto",
         n_rows: int | None = None,
         adjacency: str = "add-remove",
@@ -83,8 +85,10 @@ class PrivateOracle(PrivateEstimator):
         may_abstain: bool = True,
         agreement: Any = None,
         n_queries: int = 1000,
-        time_limit: float | None = None,
+        time_limit: float | None = TIME_LIMIT,
         n_jobs: int = -1,
+        engine: str = "local",
+        schema: Any = None,
         ledger: Any = None,
         seed: int | None = None,
     ) -> None:
@@ -92,6 +96,7 @@ class PrivateOracle(PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.classes = classes
+        self.label_values = label_values
         self.n_teachers = n_teachers
         self.n_rows = n_rows
         self.adjacency = adjacency
@@ -102,6 +107,8 @@ class PrivateOracle(PrivateEstimator):
         self.n_queries = n_queries
         self.time_limit = time_limit
         self.n_jobs = n_jobs
+        self.engine = engine
+        self.schema = schema
         self.ledger = ledger
         self.seed = seed
 
@@ -120,17 +127,28 @@ class PrivateOracle(PrivateEstimator):
         if self.adjacency == "labels":
             raise InvalidParameter('An oracle protects whole rows: take adjacency "add-remove" or "replace-one".')
         given = self._given(X, y, public, groups)
-        plan, learner = self._planned(given, self._request(given), self.n_queries)
+        case = given.case
+        ready = prepare_answerers(case, self._request(given), self._learners(), self._watch())
+        plan, teaching = ready.planned, ready.teaching
         assert plan.choice is not None  # only an estimate of the error, which an oracle has not, leaves it open
-        sharded = shards(given.table, self._key(), plan.plan.n_teachers, plan.request.adjacency)
-        ledger, coins = self._opened_ledger(plan.plan), self._coins()
+        sharded = assign_shards(case.private(), case.key, plan.plan.n_teachers, plan.request.adjacency)
         n_classes, limit = len(given.classes), self.time_limit
-        stand_in = StandIn.trained(learner, given.public, n_classes=n_classes, time_limit=limit)
-        teachers = fit_teachers(learner, sharded, n_classes=n_classes, n_jobs=self.n_jobs, time_limit=limit)
-        begin_stage(ledger, plan.choice.mechanism, coins, plan.task)
-        self._plan, self._ledger, self._coins_in_use = plan, ledger, coins
+        rows = case.public.rows
+        stand_in = StandIn.trained(teaching.learner, rows, n_classes=n_classes, time_limit=limit)
+        ledger = self._own_ledger(plan.plan)
+        ledger.open(plan.plan.digest, Limits.of_plan(plan.plan), fresh=True)
+        teachers = fit_teachers(
+            teaching.learner,
+            sharded,
+            n_classes=n_classes,
+            n_jobs=self.n_jobs,
+            time_limit=limit,
+            engine=self.engine,
+        )
+        begin_stage(ledger, plan.choice.mechanism, case.coins, plan.task)
+        self._plan, self._ledger, self._coins_in_use = plan, ledger, case.coins
         self._mechanism, self._teachers, self._stand_in = plan.choice.mechanism, teachers, stand_in
-        self._schema, self._example = given.schema, block_of(given.public, 0, 1)
+        self._schema, self._example = case.declared.schema, block_of(rows, 0, 1)
         self._said: dict[bytes, int] = {}
         self._turned_away: set[bytes] = set()
         self._lock = Lock()
@@ -152,7 +170,7 @@ class PrivateOracle(PrivateEstimator):
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
         refuse_other_kind(rows, self._example, "questions", "rows of the fit")
-        rows = conformed(rows, self._schema, "questions")
+        rows = conform(rows, self._schema, "questions", public=True)
         asked = [one for block in digests(rows, None) for one in block]
         first: dict[bytes, int] = {}
         for i, one in enumerate(asked):
@@ -190,16 +208,15 @@ class PrivateOracle(PrivateEstimator):
         progress = self._ledger.progress("labels")
         n_questions = len(progress.labels) + len(self._turned_away)
         released = Released(progress.labels, progress.fallback, progress.state, n_questions)
-        request = self._plan.request
         return statement_of(
             self._mechanism,
             self._plan.task,
             released,
             self._coins_in_use,
-            promise=promise_of(request.adjacency, request.unit),
+            promise=self._plan.promise,
             plan_digest=self.plan_.digest,
             ledger_head=self._ledger.head,
-        )
+        ).recorded_by(self._ledger)
 
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self, "_teachers"):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,22 +9,15 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mapl.data.encoding import for_teachers, sees_spectral
-from mapl.data.rows import n_rows
 from mapl.errors import InvalidParameter
-from mapl.estimators.face import UNIT_OF_GROUPS, Given, PrivateEstimator, sized
-from mapl.estimators.given import codes, labels, names_of
+from mapl.estimators.private_estimator import PrivateEstimator
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.by_soft import DEFAULT_SCORER, refuse_unfit_student, spread_on
-from mapl.pipeline.inputs import split_label_private
-from mapl.pipeline.label import Effort, Workplace, shards
-from mapl.pipeline.request import Request
-from mapl.pipeline.soft import DESIGNS, SOFT, planned_soft, soft_label, targets_of
-from mapl.release.soft_labels import MEDIANS
-from mapl.students.soft import train_soft_student
-from mapl.teachers import Learner, as_learner, rehearse
-from mapl.teachers.scores import score_learner
-from mapl.types import Budget
+from mapl.pipeline.learn import learn
+from mapl.pipeline.learners import TIME_LIMIT
+from mapl.pipeline.methods.method import Results
+from mapl.pipeline.methods.soft import DEFAULT_SCORER, SoftLesson
+from mapl.pipeline.votes.soft_labelling import SOFT
+from mapl.students.lesson import nothing_to_learn
 
 RELEASES = {"means": SOFT, "medians": f"{SOFT}-medians", "both": f"{SOFT}-both"}
 
@@ -47,7 +37,8 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
         Medians: the mechanism ("auto" is the ladder) and ``{"max_abstentions": T}``.
     student
         Who learns from the released probabilities: None for logistic regression, or an unfitted regressor.
-    epsilon, delta, classes, n_teachers, n_rows, adjacency, n_queries, time_limit, n_jobs, ledger, seed
+    epsilon, delta, classes, label_values, n_teachers, n_rows, adjacency, n_queries, time_limit, n_jobs, engine,
+    schema, ledger, earlier, seed
         As in `PrivateClassifier`.
 
     Attributes
@@ -83,6 +74,7 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
         epsilon: float = 1.0,
         delta: float = 1e-5,
         classes: Any = None,
+        label_values: Any = None,
         release: str = "means",
         n_teachers: int | str = "auto",
         n_rows: int | None = None,
@@ -91,15 +83,19 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
         settings: dict[str, Any] | None = None,
         n_queries: int | None = None,
         student: Any = None,
-        time_limit: float | None = None,
+        time_limit: float | None = TIME_LIMIT,
         n_jobs: int = -1,
+        engine: str = "local",
+        schema: Any = None,
         ledger: Any = None,
+        earlier: Any = None,
         seed: int | None = None,
     ) -> None:
         self.learner = learner
         self.epsilon = epsilon
         self.delta = delta
         self.classes = classes
+        self.label_values = label_values
         self.release = release
         self.n_teachers = n_teachers
         self.n_rows = n_rows
@@ -110,7 +106,10 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
         self.student = student
         self.time_limit = time_limit
         self.n_jobs = n_jobs
+        self.engine = engine
+        self.schema = schema
         self.ledger = ledger
+        self.earlier = earlier
         self.seed = seed
 
     @in_python_words()
@@ -127,37 +126,30 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
         """
         if self.release not in RELEASES:
             raise InvalidParameter(f"release is {self.release!r}; choose one of {', '.join(RELEASES)}.")
-        given = self._given(X, y, public, groups)
+        given = self._given(X, y, public, groups, truth=public_y)
         if len(given.classes) != 2:
             raise InvalidParameter(
                 f"Only binary classification is supported. There are {len(given.classes)} classes; soft labels are "
                 "probabilities of the second of two. Declare two, or take PrivateClassifier."
             )
-        key = self._key()
-        if public is None:
-            teaching, questions = split_label_private(given.table, key)
-            given = replace(given, table=teaching, public=questions)
-        classes = names_of(given.classes)
-        learner = self._learner(given)
-        student_of = partial(
-            train_soft_student, classes=classes, learner=self.student, schema=given.schema, encoder=given.encoder
-        )
-        refuse_unfit_student(student_of, given.public)
-        rehearse(learner, given.public, len(classes), n_jobs=self.n_jobs, time_limit=self.time_limit)
-        request = self._request(given)
-        request = request if request.n_teachers is not None else sized(request, given)
-        strategy = RELEASES[self.release]
-        spread = self._spread(learner, given, request, public_y) if MEDIANS in DESIGNS[strategy] else None
-        plan = planned_soft(request, n_rows(given.public), strategy, spread=spread)
-        if plan.warning:
-            warnings.warn(plan.warning, stacklevel=2)
-        sharded = shards(given.table, key, plan.plan.n_teachers, request.adjacency)
-        place, effort = Workplace(self._opened_ledger(plan.plan)), Effort(self.n_jobs, self.time_limit)
-        made = soft_label(sharded, given.public, plan, learner, place, coins=self._coins(), effort=effort)
-        # What was paid for is kept even if no student can learn from it.
-        self.classes_, self.plan_, self.statement_ = given.classes, plan.plan, made.labelled.statement
-        self.released_, spreads = targets_of(made)
-        self.student_ = student_of(given.public, self.released_, spreads=spreads)
+        place = self._place()
+        try:
+            learned = learn(
+                given.case,
+                self._request(given),
+                self._learners(RELEASES[self.release]),
+                place,
+                self._watch(),
+            )
+        finally:
+            if place.results is not None:  # what was paid for is kept, whatever fails or is warned of
+                self.classes_, self.plan_ = given.classes, place.plan
+                self.statement_ = place.results.labelled.statement
+                self.released_ = _values(place.results)
+            if place.student is not None:
+                self.student_ = place.student
+        if learned.student is None:
+            raise nothing_to_learn(learned.labelled.n_questions)
         return self
 
     @in_python_words()
@@ -172,36 +164,13 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
         check_is_fitted(self, "student_")
         return np.asarray(self.classes_[self.student_.predict_codes(self._rows(X, reset=False))])
 
-    def _request(self, given: Given) -> Request:
-        return Request(
-            Budget(self.epsilon, self.delta),
-            names_of(given.classes),
-            n_teachers=None if self.n_teachers == "auto" else self.n_teachers,  # type: ignore[arg-type]
-            n_rows=self.n_rows,
-            mechanism=self.mechanism,
-            settings=self.settings or {},
-            n_queries=self.n_queries,
-            adjacency=self.adjacency,  # type: ignore[arg-type]
-            unit=None if given.table.unit_ids is None else UNIT_OF_GROUPS,
-            spectral=sees_spectral(self.learner, given.encoder),
-        )
-
-    def _learner(self, given: Given) -> Learner:
-        classes = names_of(given.classes)
-        teacher = DEFAULT_SCORER if self.learner is None else self.learner
-        return score_learner(as_learner(teacher, classes, given.schema, for_teachers(given.encoder)), classes)
-
-    def _spread(self, learner: Learner, given: Given, request: Request, public_y: Any) -> float | None:
-        if public_y is None:
-            return None
-        truth = codes(labels(public_y), given.classes)
-        if len(truth) != n_rows(given.public):
-            raise InvalidParameter(
-                f"There are {len(truth)} labels in public_y and {n_rows(given.public)} public rows; give one each."
-            )
-        return spread_on(learner, given.public, truth, request, n_jobs=self.n_jobs)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _values(results: Results) -> NDArray[np.float64]:
+    """Return the released value of every question, nan where there is none."""
+    lesson: SoftLesson | None = results.lesson
+    return np.full(results.labelled.n_questions, np.nan) if lesson is None else lesson.values

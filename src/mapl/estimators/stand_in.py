@@ -7,11 +7,12 @@ from typing import Self
 
 import numpy as np
 
-from mapl.data.rows import Rows, n_rows, take
-from mapl.data.shards import Sharded, ShardKey, Shards
+from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.tables.rows import Rows, n_rows, take
+from mapl.data.units.shards import Sharded, ShardKey, Shards
 from mapl.errors import InvalidData
 from mapl.teachers import Learner, Teachers, fit_teachers
-from mapl.teachers.dispatch import bench, replies
+from mapl.teachers.workers.dispatch import bench, replies
 
 MOST_ROWS = 200
 
@@ -33,7 +34,7 @@ class StandIn:
         places = np.arange(size, dtype=np.int64)
         labels = (places % n_classes).astype(np.int32)
         one_shard = Shards(ShardKey(bytes(32)), 1)
-        alone = Sharded(take(public, places % n_rows(public)), labels, [b""] * size, one_shard)
+        alone = Sharded(PrivateRows(take(public, places % n_rows(public))), labels, [b""] * size, one_shard)
         return cls(fit_teachers(learner, alone, n_classes=n_classes, n_jobs=1, time_limit=time_limit))
 
     def refuse_unanswerable(self, questions: Rows) -> None:

@@ -1,40 +1,50 @@
-"""Messages in the words of Python: what the command line calls --teachers is n_teachers here."""
+"""How the Python faces spell parameters in messages: what the command line calls --teachers is n_teachers here."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 
-from mapl.errors import MaplError
+from mapl.parameters import Dialect, plainly, speaking
 
 PARAMETERS = {
-    "--cells": "n_cells",
-    "--classes": "classes",
-    "--epsilon": "epsilon",
-    "--label": "y",
-    "--mechanism": "mechanism",
-    "--method": "method",
-    "--per-unit": "per_unit",
-    "--public": "public=rows",
-    "--queries": "n_queries",
-    "--rows": "n_rows",
-    "--teachers": "n_teachers",
-    "--unit": "groups=ids",
+    "categories": "schema=draft_schema(public, categories=...)",
+    "cells": "n_cells",
+    "continue": "earlier",
+    "drop": "schema=draft_schema(public, drop=...)",
+    "label": "y",
+    "public": "public=rows",
+    "queries": "n_queries",
+    "rows": "n_rows",
+    "teachers": "n_teachers",
+    "unit": "groups=ids",
 }
-"""Options that code shared with the command line names in its errors, and what they are called in Python."""
+"""What is called otherwise than in shared code."""
 
-OPTION = re.compile(f"(?:{'|'.join(PARAMETERS)})(?![\\w-])")
+VALUES = {
+    ("classes", "no,yes"): 'classes=("no", "yes")',
+    ("label_values", "0=no,1=yes"): 'label_values={0: "no", 1: "yes"}',
+    ("time_limit", "none"): "time_limit=None",
+    ("unit", "COLUMN"): "groups=ids",
+    ("unit", "none"): 'groups="none"',
+}
+"""Examples and settings that are no text in Python."""
 
 
-@contextmanager
-def in_python_words() -> Iterator[None]:
-    """Let errors of mapl pass with parameters in place of options; also a decorator."""
-    try:
-        yield
-    except MaplError as error:
-        error.args = tuple(
-            OPTION.sub(lambda found: PARAMETERS[found[0]], one) if isinstance(one, str) else one
-            for one in error.args
-        )
-        raise
+def in_python(name: str, value: str | None = None) -> str:
+    """Spell a parameter as the estimators call it.
+
+    Examples
+    --------
+    >>> in_python("teachers"), in_python("unit", "none"), in_python("method", "cells")
+    ('n_teachers', 'groups="none"', 'method="cells"')
+    """
+    if value is not None:
+        return VALUES.get((name, value)) or plainly(PARAMETERS.get(name, name), value)
+    return PARAMETERS.get(name, name)
+
+
+PYTHON = Dialect(in_python, frozenset({"out", "schema"}))
+
+
+in_python_words = partial(speaking, PYTHON)
+"""Lets messages name the parameters of estimators; also a decorator."""

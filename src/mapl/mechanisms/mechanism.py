@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapl.accounting import Loss
 from mapl.errors import InvalidParameter
 from mapl.noise import Coins
-from mapl.types import ABSTAIN, Budget, Flags, Labels, Outcome, State, positive_integer
+from mapl.types import ABSTAIN, Budget, Flags, Floats, Labels, Outcome, State, positive_integer
 
-Floats = NDArray[np.float64]
 MOST_QUERIES = 10**12
 Parameters = Mapping[str, int | float | str | bool]
 Block = TypeVar("Block", contravariant=True)

@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mapl.errors import InvalidParameter
-from mapl.mechanisms.btt18 import BTT18
-from mapl.mechanisms.confident_max import ConfidentMax
-from mapl.mechanisms.exponential_vote import ExponentialVote
-from mapl.mechanisms.gaussian_paper import LZCW21Gaussian
-from mapl.mechanisms.gibbs_flip import GibbsFlip
-from mapl.mechanisms.ladder import Ladder
-from mapl.mechanisms.ladder_then_link import LadderThenLink
-from mapl.mechanisms.ladder_then_max import LadderThenMax
-from mapl.mechanisms.laplace_max import LaplaceMax
-from mapl.mechanisms.lattice_link import LinkByClasses
-from mapl.mechanisms.lzcw21_sparse import LZCW21Sparse
-from mapl.mechanisms.majority import Majority
 from mapl.mechanisms.mechanism import AnyMechanism, Task
-from mapl.mechanisms.noisy_max import NoisyMax
-from mapl.mechanisms.permute_and_flip import PermuteAndFlip
-from mapl.mechanisms.stable_once import StableOnce
+from mapl.mechanisms.papers.btt18 import BTT18
+from mapl.mechanisms.papers.lzcw21_gaussian import LZCW21Gaussian
+from mapl.mechanisms.papers.lzcw21_sparse import LZCW21Sparse
+from mapl.mechanisms.papers.stable_once import StableOnce
+from mapl.mechanisms.single.exponential_vote import ExponentialVote
+from mapl.mechanisms.single.gibbs_flip import GibbsFlip
+from mapl.mechanisms.single.laplace_max import LaplaceMax
+from mapl.mechanisms.single.permute_and_flip import PermuteAndFlip
 from mapl.mechanisms.stable_queries import StableQueries
-from mapl.mechanisms.threshold_ladder import ThresholdLadder
+from mapl.mechanisms.votes.confident_max import ConfidentMax
+from mapl.mechanisms.votes.ladder import Ladder
+from mapl.mechanisms.votes.ladder_then_link import LadderThenLink
+from mapl.mechanisms.votes.ladder_then_max import LadderThenMax
+from mapl.mechanisms.votes.lattice_link import LinkByClasses
+from mapl.mechanisms.votes.majority import Majority
+from mapl.mechanisms.votes.noisy_max import NoisyMax
+from mapl.mechanisms.votes.threshold_ladder import ThresholdLadder
 
 Kind = Literal["release", "paper", "single", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Registered:
     """A registered mechanism: its class, the class counts it takes, what it is for."""
 
     mechanism: Any
@@ -46,34 +46,44 @@ class Entry:
         return tuple(p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY)
 
 
-REGISTRY: dict[str, Entry] = {
-    "ladder": Entry(Ladder, None, "release", "exact winner or abstention; pays only for abstentions"),
-    "threshold-ladder": Entry(
+REGISTRY: dict[str, Registered] = {
+    "ladder": Registered(Ladder, None, "release", "exact winner or abstention; pays only for abstentions"),
+    "threshold-ladder": Registered(
         ThresholdLadder, None, "release", "ladder over a secret threshold; for few abstentions"
     ),
-    "ladder-then-max": Entry(LadderThenMax, None, "release", "ladder first, noisy max answers its abstentions"),
-    "ladder-then-link": Entry(LadderThenLink, (2,), "release", "ladder first, the link answers its abstentions"),
-    "noisy-max": Entry(NoisyMax, None, "release", "answers everything: argmax of counts with Gaussian noise"),
-    "link": Entry(LinkByClasses, (2, 3), "release", "answers everything by a coin biased by the lead"),
-    "confident-max": Entry(ConfidentMax, None, "release", "one-bit consensus test, then noisy max"),
-    "stable-once": Entry(StableOnce, None, "paper", "BTT18 Algorithm 1: one question, exact winner or abstention"),
-    "btt18": Entry(BTT18, None, "paper", "BTT18 Algorithm 2: sparse vector, printed constants, T+1 epochs"),
-    "lzcw21-sparse": Entry(LZCW21Sparse, None, "paper", "LZCW21 Algorithm 2: sparse vector, printed constants"),
-    "lzcw21-gaussian": Entry(
+    "ladder-then-max": Registered(
+        LadderThenMax, None, "release", "ladder first, noisy max answers its abstentions"
+    ),
+    "ladder-then-link": Registered(
+        LadderThenLink, (2,), "release", "ladder first, the link answers its abstentions"
+    ),
+    "noisy-max": Registered(NoisyMax, None, "release", "answers everything: argmax of counts with Gaussian noise"),
+    "link": Registered(LinkByClasses, (2, 3), "release", "answers everything by a coin biased by the lead"),
+    "confident-max": Registered(ConfidentMax, None, "release", "one-bit consensus test, then noisy max"),
+    "stable-once": Registered(
+        StableOnce, None, "paper", "BTT18 Algorithm 1: one question, exact winner or abstention"
+    ),
+    "btt18": Registered(BTT18, None, "paper", "BTT18 Algorithm 2: sparse vector, printed constants, T+1 epochs"),
+    "lzcw21-sparse": Registered(
+        LZCW21Sparse, None, "paper", "LZCW21 Algorithm 2: sparse vector, printed constants"
+    ),
+    "lzcw21-gaussian": Registered(
         LZCW21Gaussian, None, "paper", "LZCW21 Algorithm 1: Gaussian noise, closed-form price"
     ),
-    "stable-queries": Entry(
+    "stable-queries": Registered(
         StableQueries, None, "paper", "online release of any stable query, corrected constants"
     ),
-    "exponential-vote": Entry(ExponentialVote, None, "single", "exponential mechanism; bounded-range composition"),
-    "permute-and-flip": Entry(PermuteAndFlip, None, "single", "permute and flip; best single pure answer"),
-    "laplace-max": Entry(LaplaceMax, None, "single", "noisy max with discrete Laplace noise"),
-    "gibbs-flip": Entry(GibbsFlip, None, "single", "a random teacher's vote, flipped now and then"),
-    "majority": Entry(Majority, None, "none", "exact plurality; no privacy, costs infinity"),
+    "exponential-vote": Registered(
+        ExponentialVote, None, "single", "exponential mechanism; bounded-range composition"
+    ),
+    "permute-and-flip": Registered(PermuteAndFlip, None, "single", "permute and flip; best single pure answer"),
+    "laplace-max": Registered(LaplaceMax, None, "single", "noisy max with discrete Laplace noise"),
+    "gibbs-flip": Registered(GibbsFlip, None, "single", "a random teacher's vote, flipped now and then"),
+    "majority": Registered(Majority, None, "none", "exact plurality; no privacy, costs infinity"),
 }
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> Registered:
     """Look a mechanism up by name."""
     if name not in REGISTRY:
         raise InvalidParameter(f"There is no mechanism {name!r}. Choose one of: {', '.join(REGISTRY)}.")

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from mapl.errors import EntropyFailure, InvalidParameter
 from mapl.noise.tables import NoiseTable
+from mapl.types import Words
 
 BITS = 62
 ONE = 1 << BITS
 """Denominator of every Bernoulli numerator: probability p is the integer p * ONE."""
 
 BLOCK = 1 << 14
-
-Words = NDArray[np.uint64]
 
 
 class Coins(ABC):

@@ -5,33 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from mapl.data.cells import Kind
-from mapl.data.classes import Classes
-from mapl.data.one_per_unit import KEYED, latest_column
+from mapl.data.cells.partition import Kind
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.number_range import NumberRange
+from mapl.data.units.one_per_unit import KEYED, latest_column
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms import Task, entry
-from mapl.pipeline.candidates import SELECT, Candidate, candidates_of
+from mapl.parameters import spell
+from mapl.pipeline.choice.short_list import SELECT, MethodCandidate, candidates_of
 from mapl.planning import Agreement, Choice, choose
-from mapl.planning.agreement import agreement_from
+from mapl.planning.budgets.several_runs import Together
+from mapl.planning.choosing.expectation import Expected
 from mapl.planning.plan import Plan, Stage
-from mapl.planning.teachers_rule import teachers_for
-from mapl.planning.together import Together
+from mapl.planning.plan_maker import Terms, make_plan
+from mapl.planning.rules.teachers import teachers_for
+from mapl.planning.votes.erring import erring_votes
 from mapl.release.error_estimate import ErrorEstimate, hard_questions
 from mapl.release.loop import admit, refuse_senseless
-from mapl.release.promise import promise_of
-from mapl.types import Budget, positive_integer
+from mapl.release.statement.promise import Promise, promise_of
+from mapl.students.probabilities.aim import Aim
+from mapl.types import RECORD, Adjacency, Budget, positive_integer
 
-Adjacency = Literal["add-remove", "replace-one", "labels"]
 ADJACENCIES: tuple[Adjacency, ...] = ("add-remove", "replace-one", "labels")
-
-RECORD = "record"
-"""The unit of a table without a unit column: every record by itself."""
 
 MOST_ERROR_SHARE = 0.9
 MOST_ROUNDS = 2
-METHODS = ("auto", "teachers", "cells")
+METHODS = ("auto", "teachers", "cells", "moments")
+FOR_NUMBERS = ("auto", "moments")
+"""Methods that learn labels that are numbers."""
+
+NO_PLACE = {
+    "cells": "Cells have no teachers",
+    "teachers": "Teachers count in no cells",
+    "moments": "Moments have neither teachers nor cells",
+}
+"""What a method lacks that only another one has."""
+
 EXTREME_RATES = (0.0, 1.0)
 
 
@@ -54,10 +65,16 @@ class Request:
     spectral: bool = False
     method: str = "teachers"
     why: str = ""
+    weights: tuple[int, ...] = ()
+    """How much of epsilon each method of a short list gets, in proportion; the same if empty."""
     n_cells: int | None = None
     partition: Kind = "points"
     rounds: int = 1
     per_unit: str = KEYED
+    aim: Aim = field(default_factory=Aim)
+    """What the student is to be good at."""
+    number_range: NumberRange | None = None
+    """Where labels go from and to, if they are numbers; the classes are its ends then."""
     together: Together | None = None
     """Earlier runs on the same people, whose promises count; the budget is what they leave for this one."""
 
@@ -78,12 +95,24 @@ class Request:
                 f"The method is {self.method!r}; choose one of {', '.join(METHODS)}, or a private selection "
                 f"such as {SELECT}teachers,cells."
             )
+        if self.n_teachers is not None and self.n_rows is not None and self.n_teachers > self.n_rows:
+            raise InvalidParameter(
+                f"There are {self.n_teachers} teachers and, as you say, about {self.n_rows} rows; most teachers "
+                f"would have nothing to learn from. Ask for fewer with {spell('teachers')}, or correct "
+                f"{spell('rows')}. Nothing was read."
+            )
+        if self.weights and (len(self.weights) != len(self.candidates) or min(self.weights) < 1):
+            raise InvalidParameter(
+                "The weights of a short list must be whole numbers above 0, one for each method."
+            )
         self.refuse_mixture(self.wants_teachers)
+        self.refuse_for_numbers(self.wants_teachers)
         latest_column(self.per_unit)
         if self.per_unit != KEYED and self.unit is None:
             raise InvalidParameter(
                 f"The record of a unit that counts is {self.per_unit!r}, and there is no column of ids: give it "
-                "with --unit, or leave --per-unit away; without ids every record is a unit and counts."
+                f"with {spell('unit')}, or leave {spell('per_unit')} away; without ids every record is a unit and "
+                "counts."
             )
         if self.rounds > MOST_ROUNDS:
             raise InvalidParameter(f"There are {self.rounds} rounds; cells are counted once or twice.")
@@ -92,7 +121,7 @@ class Request:
         if self.adjacency == "replace-one" and self.unit is None:
             raise InvalidParameter(
                 "Replace-one compares tables in which one unit's records change under the same public id, so it "
-                "needs a column of ids: give it with --unit, or take the add-remove adjacency."
+                f"needs a column of ids: give it with {spell('unit')}, or take the add-remove adjacency."
             )
         if self.together is not None and self.unit == RECORD:
             raise InvalidParameter(
@@ -141,29 +170,59 @@ class Request:
             What was asked for that only teachers have, here or elsewhere.
         """
         methods: set[str] = {one.method for one in self.candidates} or {self.method}
-        if methods == {"cells"} and wants_teachers is not None:
-            raise InvalidParameter(
-                f"Cells have no teachers, and {wants_teachers} was asked for; leave it away, or take --method "
-                "teachers."
-            )
-        if methods == {"teachers"} and self.wants_cells is not None:
-            raise InvalidParameter(
-                f"Teachers count in no cells, and {self.wants_cells} was asked for; leave it away, or take "
-                "--method cells."
-            )
-        if methods == {"auto"} and wants_teachers is not None and self.wants_cells is not None:
+        only = {"teachers": wants_teachers, "cells": self.wants_cells}
+        for owner, what in only.items():
+            if what is not None and not methods & {owner, "auto"}:
+                only_one = next(iter(methods)) if len(methods) == 1 else self.method
+                lacking = NO_PLACE.get(only_one, f"{self.method} has no {owner}")
+                raise InvalidParameter(
+                    f"{lacking}, and {what} was asked for; leave it away, or take {spell('method', owner)}."
+                )
+        if methods == {"auto"} and all(only.values()):
             raise InvalidParameter(
                 f"Only teachers have {wants_teachers}, and only cells {self.wants_cells}; leave one of them away."
             )
 
+    def refuse_for_numbers(self, asked_for: str | None) -> None:
+        """Refuse what has a meaning for classes only, where labels are numbers.
+
+        Parameters
+        ----------
+        asked_for
+            What was asked for that only teachers have, or else only classes, here or elsewhere.
+        """
+        if self.number_range is None:
+            return
+        asked_for = asked_for or self.wants_cells
+        if self.aim != Aim():
+            asked_for = asked_for or ("a weight of classes" if self.aim.class_weight else "a metric of classes")
+        if asked_for is None and self.method not in FOR_NUMBERS:
+            asked_for = f"the method {self.method}"
+        if asked_for is not None:
+            raise InvalidParameter(
+                f"The label is a number, {self.number_range}, and {asked_for} was asked for, which has a meaning "
+                "for classes only: numbers are learned by moments. Leave it away, or declare classes with "
+                f"{spell('classes')} instead of {spell('regression')}."
+            )
+
     @property
-    def candidates(self) -> tuple[Candidate, ...]:
+    def candidates(self) -> tuple[MethodCandidate, ...]:
         """The methods to choose among privately, none where the method is settled otherwise."""
         return candidates_of(self.method) if self.method.startswith(SELECT) else ()
 
     @property
     def unit_name(self) -> str:
         return RECORD if self.unit is None else self.unit
+
+    @property
+    def promise_by_teachers(self) -> Promise:
+        """What is promised to whom where teachers learn from disjoint shards and vote."""
+        return promise_of(self.adjacency, self.unit)
+
+    @property
+    def terms(self) -> Terms:
+        """What the plan of the run says of it whatever the method."""
+        return Terms(self.budget, self.adjacency, self.unit_name, self.together)
 
     def task(self, n_teachers: int, n_questions: int) -> Task:
         """Return the public facts that the release of labels is calibrated for."""
@@ -197,8 +256,13 @@ class Planned:
     error_estimate: ErrorEstimate | None
     warning: str | None
 
+    @property
+    def promise(self) -> Promise:
+        """What is promised to whom, and what has to hold for that."""
+        return self.request.promise_by_teachers
 
-def planned(request: Request, n_questions: int) -> Planned:
+
+def plan_teachers(request: Request, n_questions: int) -> Planned:
     """Fix everything before a private row is read: teachers, mechanism, limits, stages."""
     if request.n_teachers is not None:
         n_teachers, why_teachers = request.n_teachers, "as asked"
@@ -214,33 +278,26 @@ def planned(request: Request, n_questions: int) -> Planned:
         stages.append(Stage("error", estimate.name, dict(estimate.parameters), Budget(request.error_epsilon, 0.0)))
         stages.append(Stage("labels", request.mechanism, {"set by": "the released error rate"}, task.budget))
         for rate in EXTREME_RATES:  # what would be refused after the estimate has spent is refused now
-            chosen_by(rate, request, task)
+            choose_by_error_rate(rate, request, task)
     else:
-        choice, warning = calibrated(request, task, request.agreement or Agreement.default())
+        choice, warning = calibrate_mechanism(request, task, request.agreement or Agreement.default())
         stages.append(Stage("labels", choice.mechanism.name, dict(choice.mechanism.parameters), task.budget))
-    plan = Plan(
+    plan = make_plan(
+        request.terms,
+        stages,
+        (request.why, f"{n_teachers} teachers {why_teachers}", choice.why if choice else ""),
         classes=request.classes.names,
-        n_teachers=n_teachers,
-        adjacency=request.adjacency,
-        unit=request.unit_name,
         n_queries=task.n_queries,
-        budget=request.budget,
-        stages=tuple(stages),
-        why="; ".join(
-            words
-            for words in (request.why, f"{n_teachers} teachers {why_teachers}", choice.why if choice else "")
-            if words
-        ),
-        together=request.together,
+        n_teachers=n_teachers,
     )
     return Planned(request, plan, task, choice, estimate, warning)
 
 
-def calibrated(
-    request: Request, task: Task, agreement: Agreement, settings: Mapping[str, Any] | None = None
+def calibrate_mechanism(
+    request: Request, task: Task, agreement: Expected, settings: Mapping[str, Any] | None = None
 ) -> tuple[Choice, str | None]:
     """Choose and calibrate the mechanism for an expected agreement, and admit it against the budget."""
-    promise = promise_of(request.adjacency, request.unit)
+    promise = request.promise_by_teachers
     try:
         choice = choose(
             request.mechanism,
@@ -255,10 +312,10 @@ def calibrated(
     return choice, admit(choice.mechanism, task, promise=promise)
 
 
-def chosen_by(rate: float, request: Request, task: Task) -> Choice:
+def choose_by_error_rate(rate: float, request: Request, task: Task) -> Choice:
     """Set what a plan left open by the released error rate, which is public by then."""
     settings = dict(request.settings)
     if request.mechanism == "btt18":
         settings.setdefault("max_abstentions", hard_questions(rate, task.n_queries))
-    choice, _ = calibrated(request, task, agreement_from(rate), settings)
+    choice, _ = calibrate_mechanism(request, task, erring_votes(rate, task.n_teachers, task.n_classes), settings)
     return Choice(choice.mechanism, f"{choice.why}; the teachers' error rate was privately estimated as {rate:.1%}")

@@ -1,7 +1,7 @@
 """Before any vote is read: public facts in, a calibrated mechanism out."""
 
-from mapl.planning.agreement import Agreement
-from mapl.planning.choice import Choice, choose
-from mapl.planning.forecast import Forecast, forecast
+from mapl.planning.choosing.choice import Choice, choose
+from mapl.planning.choosing.forecast import Forecast, forecast
+from mapl.planning.votes.agreement import Agreement
 
 __all__ = ["Agreement", "Choice", "Forecast", "choose", "forecast"]

@@ -6,12 +6,12 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
-from mapl.planning.together import Together
+from mapl.planning.budgets.several_runs import Together
 from mapl.types import Budget, positive_integer
 
 SCHEMA = 1
@@ -24,13 +24,16 @@ EVERYBODY = "all"
 """The units that a stage is about unless it says otherwise."""
 
 
-class Settings(Mapping[str, Value]):
+class PlainValues(Mapping[str, Value]):
     """Named plain values that never change, so that a plan can be compared, hashed and stored."""
 
     __slots__ = ("_pairs",)
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._pairs = tuple(sorted((str(name), _value(str(name), value)) for name, value in given.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PlainValues, (dict(self),)  # skops calls a type with what it was made of, and knows no slots
 
     def __getitem__(self, name: str) -> Value:
         return dict(self._pairs)[name]
@@ -49,11 +52,20 @@ class Settings(Mapping[str, Value]):
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """That an earlier stage released a certain number: a ledger begins a stage only if its condition is met."""
+
+    stage: str
+    released: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One mechanism of a run and its share of the budget.
 
     ``parameters`` may leave open what a public function of an earlier stage's release will set; the budget may not.
-    ``units`` names the part of the units that it is about; parts of different names are disjoint.
+    ``units`` names the part of the units that it is about; parts of different names are disjoint. Of stages that
+    wait for different numbers of one stage (``only_if``), those of one number are carried out and no others.
     """
 
     name: str
@@ -61,9 +73,10 @@ class Stage:
     parameters: Mapping[str, Value]
     budget: Budget
     units: str = EVERYBODY
+    only_if: Condition | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", Settings(self.parameters))
+        object.__setattr__(self, "parameters", PlainValues(self.parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +114,9 @@ class Plan:
         names = [stage.name for stage in self.stages]
         if not names or len(set(names)) < len(names):
             raise InvalidParameter("A plan needs at least one stage, and every stage a name of its own.")
-        epsilon = together((stage.units, stage.budget.epsilon) for stage in self.stages)
-        delta = together((stage.units, stage.budget.delta) for stage in self.stages)
+        ways = ways_through(self.stages)
+        epsilon = max(add_over_parts((stage.units, stage.budget.epsilon) for stage in way) for way in ways)
+        delta = max(add_over_parts((stage.units, stage.budget.delta) for stage in way) for way in ways)
         if epsilon > self.budget.epsilon * (1 + ROUNDING) or delta > self.budget.delta * (1 + ROUNDING):
             raise GuaranteeBroken(
                 f"The stages of the plan add up to epsilon {epsilon:.6g} and delta {delta:.6g}; allowed are "
@@ -139,7 +153,14 @@ class Plan:
                     f"The plan has schema {schema}; this mapl reads {SCHEMA}. Use the mapl that wrote it."
                 )
             stages = tuple(
-                Stage(s["name"], s["mechanism"], s["parameters"], _budget(s["budget"]), s.get("units", EVERYBODY))
+                Stage(
+                    s["name"],
+                    s["mechanism"],
+                    s["parameters"],
+                    _budget(s["budget"]),
+                    s.get("units", EVERYBODY),
+                    None if "only_if" not in s else Condition(**s["only_if"]),
+                )
                 for s in given.pop("stages")
             )
             budget, classes = _budget(given.pop("budget")), tuple(given.pop("classes"))
@@ -168,6 +189,7 @@ class Plan:
                     "budget": _numbers(stage.budget),
                     # A plan without parts is written, and hashed, as it was before there were any.
                     **({} if stage.units == EVERYBODY else {"units": stage.units}),
+                    **({} if stage.only_if is None else {"only_if": asdict(stage.only_if)}),
                 }
                 for stage in self.stages
             ],
@@ -176,12 +198,26 @@ class Plan:
         }
 
 
-def together(costs: Iterable[tuple[str, float]], add: Callable[[list[float]], float] = math.fsum) -> float:
+def ways_through(stages: Sequence[Stage]) -> list[list[Stage]]:
+    """Return the stages that a run may carry out, for every number that its conditions wait for.
+
+    Conditions wait for one stage, which stands before them and waits for nothing itself, so that a ledger can see
+    to it that they are met.
+    """
+    waiting = dict.fromkeys(stage.only_if for stage in stages if stage.only_if is not None)
+    first = next((place for place, stage in enumerate(stages) if stage.only_if is not None), 0)
+    known = {stage.name for stage in stages[:first]}
+    if len({one.stage for one in waiting}) > 1 or any(one.stage not in known for one in waiting):
+        raise InvalidParameter("Stages with a condition must wait for one stage of the plan that is before them.")
+    return [[stage for stage in stages if stage.only_if in (None, one)] for one in waiting or [None]]
+
+
+def add_over_parts(costs: Iterable[tuple[str, float]], add: Callable[[list[float]], float] = math.fsum) -> float:
     """Return what stages cost together, given the units that each is about and its cost.
 
     Nobody is in two parts, so of several parts the dearest counts; what is about all units comes on top of each.
 
-    >>> together([("all", 0.5), ("those in training", 1.0), ("those in training", 2.0), ("those set aside", 2.0)])
+    >>> add_over_parts([("all", 0.5), ("those taught", 1.0), ("those taught", 2.0), ("those set aside", 2.0)])
     3.5
     """
     parts: defaultdict[str, list[float]] = defaultdict(list)

@@ -1,28 +1,31 @@
 """The one loop from private votes to public labels, and the files on both sides of it."""
 
-from mapl.data.classes import Classes
-from mapl.release.chain import Answers, Entry
+from mapl.data.tables.classes import Classes
+from mapl.release.best_of import BestOf
 from mapl.release.error_estimate import ErrorEstimate, estimate_error, hard_questions
-from mapl.release.labels_file import ReleaseFolder, read_truth
-from mapl.release.leader import leader
-from mapl.release.ledger import Ledger, Progress
-from mapl.release.limits import Limit, Limits
+from mapl.release.files.labels import ReleaseFolder, read_truth
+from mapl.release.files.votes import Votes, read_counts, read_votes
+from mapl.release.files.write_once import write_once
+from mapl.release.ledger.chain import Answers, Entry
+from mapl.release.ledger.ledger import Ledger, Progress
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
 from mapl.release.loop import Released, admit, aggregate
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.promise import TEACHER_PROMISE, Promise, promise_of
-from mapl.release.stable_oracle import Answered, StableOracle, answer
-from mapl.release.stable_query import MostRight, Named, StableQuery, TopCategory
-from mapl.release.statement import StageSpend, Statement, statement_of
-from mapl.release.subsample import Aggregated, each_of
-from mapl.release.votes_file import Votes, read_counts, read_votes
-from mapl.release.write_once import write_once
+from mapl.release.private_selection import RandomRepetition
+from mapl.release.queries.leader import leader
+from mapl.release.queries.oracle import Answered, StableOracle, answer
+from mapl.release.queries.query import MostRight, Named, StableQuery, TopCategory
+from mapl.release.queries.subsample import Aggregated, each_of
+from mapl.release.statement.promise import TEACHER_PROMISE, Promise, promise_of
+from mapl.release.statement.statement import StageSpend, Statement, statement_of
 
-# SqliteLedger is imported from mapl.release.sqlite_ledger, so that a release in memory needs no database.
+# SqliteLedger is imported from mapl.release.ledger.sqlite, so that a release in memory needs no database.
 __all__ = [
     "TEACHER_PROMISE",
     "Aggregated",
     "Answered",
     "Answers",
+    "BestOf",
     "Classes",
     "Entry",
     "ErrorEstimate",
@@ -34,6 +37,7 @@ __all__ = [
     "Named",
     "Progress",
     "Promise",
+    "RandomRepetition",
     "ReleaseFolder",
     "Released",
     "StableOracle",

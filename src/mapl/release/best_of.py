@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from mapl.accounting import Loss
 from mapl.errors import GuaranteeBroken, InvalidParameter
-from mapl.mechanisms.exponential_vote import LONGEST, falling, steepest
 from mapl.mechanisms.mechanism import Parameters
+from mapl.mechanisms.single.exponential_vote import LONGEST, falling_weights, steepest
 from mapl.noise import ONE, Coins
-from mapl.release.chain import HALTED, START, Entry
-from mapl.release.ledger import Ledger, begin
-from mapl.release.limits import Limit
-from mapl.types import State, finite_positive, positive_integer
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limit
+from mapl.release.spend import RELEASED, Decision, first_entry, spend_once
+from mapl.types import finite_positive, positive_integer
 
 Scores = NDArray[np.int64]
 
@@ -64,11 +64,11 @@ class BestOf:
     def weights(self) -> NDArray[np.int64]:
         """How likely a candidate is, by how far it is behind; the last weight is held beyond the end.
 
-        Whole numbers, of which n add up to at most 2^62. `falling` refuses weights that fall faster than it was
-        asked for, compared as exact fractions.
+        Whole numbers, of which n add up to at most 2^62. `falling_weights` refuses those that fall faster than
+        it was asked for, compared as exact fractions.
         """
         top = ONE >> (self.n_candidates - 1).bit_length()
-        return falling(2 * min(self.epsilon / self.sensitivity, STEEPEST), top, LONGEST)
+        return falling_weights(2 * min(self.epsilon / self.sensitivity, STEEPEST), top, LONGEST)
 
     @property
     def parameters(self) -> Parameters:
@@ -117,10 +117,6 @@ def select(
     scores
         Counts the units that each candidate is right about; not called where the choice was made before.
     """
-    payload = {"mechanism": best.name, "parameters": dict(best.parameters), "private": coins.private}
-    started = begin(ledger, Entry(START, stage, payload=payload, limit=Limit(1, 0)), State)
-    if not started.state.halted:
-        chosen = best.release(scores(), coins)
-        ledger.append(Entry(HALTED, stage, answered=1, payload={"released": chosen}))
-    recorded = next(record for record in ledger.entries() if record.stage == stage and record.kind == HALTED)
-    return int(recorded.told()["released"])
+    start = first_entry(stage, best.name, best.parameters, coins, limit=Limit(1, 0))
+    recorded = spend_once(ledger, start, lambda: Decision.of_value(best.release(scores(), coins)))
+    return int(recorded.told()[RELEASED])

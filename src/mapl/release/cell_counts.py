@@ -9,26 +9,23 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapl.accounting import Loss
 from mapl.errors import GuaranteeBroken, InvalidParameter
 from mapl.mechanisms.mechanism import Parameters
 from mapl.noise import ONE, Coins
 from mapl.noise.geometric import decay, two_sided_geometric
-from mapl.release.chain import HALTED, START, Answers, Entry
-from mapl.release.ledger import Ledger, begin
-from mapl.release.limits import Limit
-from mapl.release.promise import Adjacency
-from mapl.types import State, finite_positive, positive_integer
-
-Counts = NDArray[np.int64]
+from mapl.release.ledger.chain import Answers
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limit
+from mapl.release.spend import Decision, first_entry, spend_once
+from mapl.types import Adjacency, Integers, finite_positive, positive_integer
 
 SENSITIVITY: dict[Adjacency, int] = {"add-remove": 1, "replace-one": 2, "labels": 2}
 """By how much one unit changes all counts together. A unit that may change leaves one count and enters another."""
 
 MOST_ENTRIES = 1 << 26
-"""Counts that are released at once, at most: half a gigabyte of them."""
+"""Integers that are released at once, at most: half a gigabyte of them."""
 
 LARGEST = (1 << 31) - 1
 """Where a ledger's whole numbers end. Beyond it a noisy count is cut off, which is post-processing."""
@@ -105,7 +102,7 @@ class CellCounts:
         a = self.numerator / ONE
         return math.sqrt(2 * a) / (1 - a)
 
-    def release(self, counts: Counts, coins: Coins) -> Counts:
+    def release(self, counts: Integers, coins: Coins) -> Integers:
         """Return the counts with noise of their own each; they may become negative."""
         if counts.shape != (self.n_cells, self.n_classes) or counts.dtype.kind not in "iu":
             raise GuaranteeBroken(
@@ -124,13 +121,13 @@ class CellCounts:
 
 def release_counts(
     mechanism: CellCounts,
-    counts: Counts,
+    counts: Integers,
     coins: Coins,
     *,
     ledger: Ledger,
     stage: str = "counts",
     of: str | None = None,
-) -> Counts:
+) -> Integers:
     """Release a table of counts once: recorded before it is returned, and on a resumed run only read.
 
     Parameters
@@ -139,11 +136,13 @@ def release_counts(
         A public digest of the cells, where they are known: counts of some cells are never read as those of others.
     """
     n_entries = mechanism.n_cells * mechanism.n_classes
-    payload = {"mechanism": mechanism.name, "parameters": dict(mechanism.parameters), "private": coins.private}
-    payload |= {} if of is None else {"cells": of}
-    started = begin(ledger, Entry(START, stage, payload=payload, limit=Limit(n_entries, 0)), State)
-    if not started.state.halted:
+    facts = {} if of is None else {"cells": of}
+    start = first_entry(stage, mechanism.name, mechanism.parameters, coins, limit=Limit(n_entries, 0), **facts)
+
+    def decide() -> Decision:
         noisy = mechanism.release(counts, coins).ravel().astype(np.int32)
-        ledger.append(Entry(HALTED, stage, answered=n_entries), answers=Answers(noisy, None, n_entries))
+        return Decision(n_entries, ended=True, answers=Answers(noisy, None, n_entries))
+
+    spend_once(ledger, start, decide)
     recorded = ledger.progress(stage).labels
     return recorded.astype(np.int64).reshape(mechanism.n_cells, mechanism.n_classes)

@@ -15,10 +15,10 @@ from mapl.accounting import Loss
 from mapl.errors import GuaranteeBroken, InvalidParameter
 from mapl.mechanisms.mechanism import Parameters
 from mapl.noise import DEVIATION, ONE, Coins, NoiseTable, discrete_laplace
-from mapl.release.chain import HALTED, START, Entry
-from mapl.release.ledger import Ledger, begin
-from mapl.release.limits import Limit
-from mapl.types import State, finite_positive, positive_integer
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limit
+from mapl.release.spend import RELEASED, Decision, first_entry, spend_once
+from mapl.types import finite_positive, positive_integer
 
 FINEST = 100
 """Rates are counted in hundredths if the noise table allows; finer steps would drown in the noise."""
@@ -159,13 +159,9 @@ def estimate_error(
     estimate: ErrorEstimate, parts: NDArray[np.int64], coins: Coins, *, ledger: Ledger, stage: str = "error"
 ) -> int:
     """Release an error estimate once: recorded before it is returned, and on a resumed run only read."""
-    payload = {"mechanism": estimate.name, "parameters": dict(estimate.parameters), "private": coins.private}
-    started = begin(ledger, Entry(START, stage, payload=payload, limit=Limit(1, 0)), State)
-    if not started.state.halted:
-        released = estimate.release(parts, coins)
-        ledger.append(Entry(HALTED, stage, answered=1, payload={"released": released}))
-    recorded = next(r for r in ledger.entries() if r.stage == stage and r.kind == HALTED)
-    return int(recorded.told()["released"])
+    start = first_entry(stage, estimate.name, estimate.parameters, coins, limit=Limit(1, 0))
+    recorded = spend_once(ledger, start, lambda: Decision.of_value(estimate.release(parts, coins)))
+    return int(recorded.told()[RELEASED])
 
 
 def hard_questions(rate: float, n_queries: int, beta: float = 0.05) -> int:

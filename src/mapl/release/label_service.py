@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from mapl.errors import GuaranteeBroken, InvalidParameter, PlanMismatch
 from mapl.mechanisms import AnyMechanism, Task
 from mapl.noise import Coins
-from mapl.release.chain import START
-from mapl.release.ledger import Ledger, NeverCopied
+from mapl.release.ledger.chain import START
+from mapl.release.ledger.ledger import Ledger, NeverCopied
 from mapl.release.loop import Released, begin_stage, step
-from mapl.types import Labels, Tallies
-
-Numbers = NDArray[np.int64]
+from mapl.types import Integers, Labels, Tallies
 
 ROWS = "rows"
 """Under this name an entry of the ledger says which public rows its block asked about."""
@@ -105,7 +103,7 @@ class PrivatePool(NeverCopied):
         return np.array([self._told[row] for row in answered], dtype=np.int32)
 
     @property
-    def asked(self) -> Numbers:
+    def asked(self) -> Integers:
         """The rows asked so far, in order. Public."""
         return np.array(self._rows, dtype=np.int64)
 
@@ -136,7 +134,7 @@ def _recorded_rows(ledger: Ledger, stage: str) -> list[int]:
     return rows
 
 
-def _row_numbers(rows: NDArray[Any], n_rows: int) -> Numbers:
+def _row_numbers(rows: NDArray[Any], n_rows: int) -> Integers:
     given = np.asarray(rows)
     whole = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
     if not whole or (given.size and not (given.min() >= 0 and given.max() < n_rows)):

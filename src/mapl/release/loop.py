@@ -12,11 +12,12 @@ import numpy as np
 from mapl.errors import GuaranteeBroken, InvalidParameter, MaplError
 from mapl.mechanisms import AnyMechanism, Task, entry, make
 from mapl.noise import Coins
-from mapl.release.chain import ANSWERS, HALTED, START, Answers, Entry
-from mapl.release.ledger import Ledger, Progress, begin
-from mapl.release.limits import Limit, Limits
-from mapl.release.memory_ledger import MemoryLedger
-from mapl.release.promise import TEACHER_PROMISE, Promise
+from mapl.parameters import spell
+from mapl.release.ledger.ledger import Ledger, Progress
+from mapl.release.ledger.limits import Limit, Limits
+from mapl.release.ledger.memory import MemoryLedger
+from mapl.release.spend import Decision, begin, first_entry, spend
+from mapl.release.statement.promise import TEACHER_PROMISE, Promise
 from mapl.types import ABSTAIN, Budget, Flags, Labels, Outcome, State, positive_integer
 
 BLOCK_ROWS = 1 << 14
@@ -34,7 +35,7 @@ LEAST_DELTA = 1e-15
 """Probabilities are whole numerators over 2**62, and a budget far smaller than those could not be kept exactly."""
 
 
-class Questions(Protocol):
+class QuestionBlock(Protocol):
     """A block of questions that some mechanism decides: votes, or values with their distances to instability."""
 
     @property
@@ -43,13 +44,13 @@ class Questions(Protocol):
     def __len__(self) -> int: ...
 
 
-class ManyQuestions(Questions, Protocol):
+class ManyQuestions(QuestionBlock, Protocol):
     """Questions that are taken block by block."""
 
     @property
     def n_teachers(self) -> int: ...
 
-    def part(self, start: int, stop: int) -> Questions:
+    def part(self, start: int, stop: int) -> QuestionBlock:
         """Return the questions from `start` to before `stop`."""
 
 
@@ -141,7 +142,7 @@ def step(
     ledger: Ledger,
     mechanism: AnyMechanism,
     state: State,
-    block: Questions,
+    block: QuestionBlock,
     coins: Coins,
     *,
     stage: str = "labels",
@@ -157,17 +158,11 @@ def step(
     """
     _priced_for(mechanism, block.n_classes)
     outcome = mechanism.release(state, block, coins)
-    ended = outcome.state.halted or len(outcome.labels) < len(block)
-    ledger.append(
-        Entry(
-            HALTED if ended else ANSWERS,
-            stage,
-            answered=outcome.state.answered - state.answered,
-            abstained=outcome.state.abstained - state.abstained,
-            payload=(payload(outcome) if callable(payload) else payload) or {},
-        ),
-        secret=outcome.state.secret,
-        answers=Answers.of(outcome, len(block), block.n_classes),
+    more = (payload(outcome) if callable(payload) else payload) or {}
+    spend(
+        ledger,
+        stage,
+        Decision.of(outcome, state, n_asked=len(block), n_classes=block.n_classes, payload=more),
     )
     return outcome
 
@@ -181,17 +176,10 @@ def _begin(
     n_classes: int,
     n_questions: int,
 ) -> Progress:
-    # These public facts have to stay the same when a run goes on.
-    payload = {
-        "mechanism": mechanism.name,
-        "parameters": dict(mechanism.parameters),
-        "teachers": n_teachers,
-        "classes": n_classes,
-        "questions": n_questions,
-        "private": coins.private,
-    }
     limit = Limit.of(mechanism.parameters, n_questions)
-    return begin(ledger, Entry(START, stage, payload=payload, limit=limit), lambda: mechanism.start(coins))
+    facts = {"teachers": n_teachers, "classes": n_classes, "questions": n_questions}
+    start = first_entry(stage, mechanism.name, mechanism.parameters, coins, limit=limit, **facts)
+    return begin(ledger, start, lambda: mechanism.start(coins))
 
 
 def _in_memory(stage: str, limit: Limit) -> Ledger:
@@ -228,8 +216,8 @@ def refuse_senseless(name: str, budget: Budget) -> None:
         return
     if math.isinf(budget.epsilon):
         raise InvalidParameter(
-            "epsilon is infinite, which promises nothing; give a finite epsilon, or take --mechanism majority to "
-            "release the plurality without any privacy."
+            "epsilon is infinite, which promises nothing; give a finite epsilon, or take "
+            f"{spell('mechanism', 'majority')} to release the plurality without any privacy."
         )
     low, high = EPSILONS
     if not low <= budget.epsilon <= high:
@@ -248,7 +236,8 @@ def within_budget(mechanism: AnyMechanism, budget: Budget, *, promise: Promise =
         raise GuaranteeBroken(
             f"A whole run of {mechanism.name} with these settings costs epsilon {claimed:.6g}; allowed is "
             f"{budget.epsilon:g} (both at delta {budget.delta:g}; {promise.terms}). Nothing was released. Raise "
-            "--epsilon, ask fewer questions (--queries), or choose more noise or fewer abstentions."
+            f"{spell('epsilon')}, ask fewer questions ({spell('queries')}), or choose more noise or fewer "
+            "abstentions."
         )
 
 

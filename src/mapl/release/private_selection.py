@@ -15,10 +15,10 @@ from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms.mechanism import Parameters
 from mapl.noise import ONE, Coins
 from mapl.planning.plan import Stage, canonical
-from mapl.release.chain import HALTED, START, Entry
-from mapl.release.ledger import Ledger, begin
-from mapl.release.limits import Limit
-from mapl.types import Budget, State, positive_integer
+from mapl.release.ledger.ledger import Ledger
+from mapl.release.ledger.limits import Limit
+from mapl.release.spend import RELEASED, Decision, first_entry, spend_once
+from mapl.types import Budget, positive_integer
 
 MOST_RUNS = 10_000
 """The largest mean number of runs; somebody has to wait for them."""
@@ -146,11 +146,7 @@ def repeat_and_select(
     Nothing of the other runs is recorded, not even how many there were. One that was killed before the outcome was
     on record has published nothing, and starts over.
     """
-    payload = {"mechanism": repetition.name, "parameters": dict(repetition.parameters), "private": coins.private}
-    started = begin(ledger, Entry(START, stage, payload=payload, limit=Limit(1, 0)), State)
-    if not started.state.halted:
-        candidate, outcome = repetition.release(run, coins)
-        ledger.append(Entry(HALTED, stage, answered=1, payload={"released": [candidate, outcome]}))
-    recorded = next(record for record in ledger.entries() if record.stage == stage and record.kind == HALTED)
-    candidate, outcome = recorded.told()["released"]
+    start = first_entry(stage, repetition.name, repetition.parameters, coins, limit=Limit(1, 0))
+    recorded = spend_once(ledger, start, lambda: Decision.of_value([*repetition.release(run, coins)]))
+    candidate, outcome = recorded.told()[RELEASED]
     return int(candidate), outcome

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import AnyMechanism
-from mapl.mechanisms.noisy_mean import NoisyMean
-from mapl.mechanisms.scores import TOP, Medians, ScoreGrid, Scores
+from mapl.mechanisms.scores.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.scores import TOP, Medians, ScoreGrid, Scores
 from mapl.noise import Coins
-from mapl.release.ledger import Ledger
+from mapl.release.ledger.ledger import Ledger
 from mapl.release.loop import Released, aggregate
-from mapl.types import ABSTAIN, Flags, Labels, State
-
-Floats = NDArray[np.float64]
+from mapl.types import ABSTAIN, Flags, Floats, Labels, State
 
 MEDIANS, MEANS = "medians", "means"
 """The stages of a run, by their names in plan and ledger."""

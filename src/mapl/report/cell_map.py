@@ -11,13 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData
-from mapl.pipeline.cells_file import COUNT
-from mapl.release.chain import HALTED, Answers
+from mapl.pipeline.runs.cells_file import COUNT
+from mapl.release.ledger.chain import HALTED, Answers
 from mapl.report.counting import Counting
-
-Counts = NDArray[np.int64]
+from mapl.types import Integers
 
 MOST_MARKS = 3000
 """More marks hide each other; of more cells, this many are drawn, at even steps of their numbers."""
@@ -60,7 +59,7 @@ class Far:
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class CountBin:
     """How many cells have a noisy total between two numbers, both included; without an end, from the first on."""
 
     first: int
@@ -80,7 +79,7 @@ class CellMap:
     per_class: tuple[ClassMass, ...]
     no_leader: int
     far: Far | None
-    bins: tuple[Bin, ...]
+    bins: tuple[CountBin, ...]
     quartiles: tuple[int, int, int]
     indistinct: int
     """Cells whose noisy total cannot be told from that of an empty cell."""
@@ -97,7 +96,7 @@ class CellMap:
             )
         counts, places = _counts(last, classes), _places(last)
         placed = np.isfinite(places).all(axis=1)
-        leaders, totals = leading(counts[placed]), counts[placed].sum(axis=1)
+        leaders, totals = find_leaders(counts[placed]), counts[placed].sum(axis=1)
         everything = int(np.maximum(counts.sum(axis=0), 0).sum())
         return cls(
             round=len(rounds),
@@ -123,7 +122,7 @@ class CellMap:
         return len(self.marks) < self.cells
 
 
-def leading(counts: Counts) -> Counts:
+def find_leaders(counts: Integers) -> Integers:
     """Return the class whose noisy count is above zero and above all others of its cell, -1 where there is none."""
     ranked = np.sort(counts, axis=1)
     return np.where(ranked[:, -1] > np.maximum(ranked[:, -2], 0), counts.argmax(axis=1), -1)
@@ -154,7 +153,7 @@ def _rounds(table: pa.Table, classes: Classes) -> list[pa.Table]:
     return [table.filter(pa.array(numbers == number)) for number in np.unique(numbers)]
 
 
-def _counts(table: pa.Table, classes: Classes) -> Counts:
+def _counts(table: pa.Table, classes: Classes) -> Integers:
     return np.column_stack([table[f"{COUNT}{name}"].to_numpy() for name in classes.names]).astype(np.int64)
 
 
@@ -162,7 +161,7 @@ def _places(table: pa.Table) -> NDArray[np.float64]:
     return np.column_stack([table[axis].cast(pa.float64()).to_numpy() for axis in ("x", "y")])
 
 
-def _marks(places: NDArray[np.float64], leaders: Counts, totals: Counts) -> tuple[Mark, ...]:
+def _marks(places: NDArray[np.float64], leaders: Integers, totals: Integers) -> tuple[Mark, ...]:
     """Take all cells, or as many as a map can show; which ones depends on their number alone."""
     taken = np.unique(np.linspace(0, len(places) - 1, min(len(places), MOST_MARKS)).astype(np.int64))
     return tuple(
@@ -181,20 +180,20 @@ def _far(rounds: Sequence[pa.Table], classes: Classes) -> Far | None:
     return None
 
 
-def _bins(totals: Counts) -> tuple[Bin, ...]:
-    """Sort totals into bins of equal width, a whole number, one of which begins at zero."""
+def _bins(totals: Integers) -> tuple[CountBin, ...]:
+    """Sort totals into bins of equal whole width, one of which begins at zero, where the noise is marked."""
     if not len(totals):
         return ()
-    low, high = int(totals.min()), int(np.quantile(totals, TAIL))
+    low, high = min(0, int(totals.min())), max(0, int(np.quantile(totals, TAIL)))
     width = max(1, math.ceil((high - low + 1) / MOST_BINS))
     first, beyond = low // width, high // width + 1
-    cells = np.bincount(np.minimum(totals // width, beyond) - first)
+    cells = np.bincount(np.minimum(totals // width, beyond) - first, minlength=1 - first)
     starts = [width * (first + number) for number in range(len(cells))]
     ends = [None if start // width == beyond else start + width - 1 for start in starts]
-    return tuple(Bin(start, end, int(n)) for start, end, n in zip(starts, ends, cells, strict=True))
+    return tuple(CountBin(start, end, int(n)) for start, end, n in zip(starts, ends, cells, strict=True))
 
 
-def _quartiles(totals: Counts) -> tuple[int, int, int]:
+def _quartiles(totals: Integers) -> tuple[int, int, int]:
     if not len(totals):
         return 0, 0, 0
     low, middle, high = np.quantile(totals, (0.25, 0.5, 0.75), method="lower")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from mapl.release.cell_counts import CellCounts
-from mapl.release.selected_statement import published_stages
+from mapl.release.statement.selected_statement import name_published_stages
 from mapl.report.guarantee import number
 
 SUMMARY = "the class counts of all cells at once, with two-sided geometric noise"
@@ -40,7 +40,7 @@ class Counting:
             int(number(statement, "classes")),
             int(number(parameters, "sensitivity")),
         )
-        own = published_stages(statement)
+        own = name_published_stages(statement)
         planned: Mapping[str, Any] = next(
             (stage for stage in (plan or {}).get("stages") or () if stage.get("name") in own), {}
         )

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.release.labels_file import STATUSES
+from mapl.release.files.labels import STATUSES
 
 MOST_GROUPS = 20
 """More values of one column do not fit a page; the smallest groups are counted together."""

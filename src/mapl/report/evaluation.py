@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Self
 
 from mapl.errors import InvalidData
 from mapl.report.calibration import Calibration
+from mapl.types import Codes
 
 Z95 = 1.959963984540054
-
-Codes = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,9 @@ class Evaluation:
     reference: float | None = None
     reference_name: str = "the same learner on all rows together"
     calibration: Calibration | None = None
-    """How good the student's probabilities are, where it learned from probabilities."""
+    """How good the student's probabilities are, where it has some."""
+    by_label: tuple[tuple[str, float], ...] = ()
+    """The accuracy of each label's student, where rows have several; all else is about all labels together."""
 
     @classmethod
     def of(
@@ -98,6 +96,27 @@ class Evaluation:
     @property
     def accuracy(self) -> float:
         return self.right / self.rows
+
+    @property
+    def commonest(self) -> ClassScore:
+        """The class that most test rows have, the first of those with equally many."""
+        return max(self.per_class, key=lambda one: one.rows)
+
+    @property
+    def rarest(self) -> ClassScore:
+        """The class that the fewest test rows have, of those that occur; the last of those with equally many."""
+        return min(reversed([one for one in self.per_class if one.rows]), key=lambda one: one.rows)
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of always saying the commonest class, by which any other has to be judged."""
+        return self.commonest.rows / self.rows
+
+    @property
+    def balanced(self) -> float:
+        """The mean over the classes that occur of the share of their rows that was found."""
+        found = [one.recall for one in self.per_class if one.recall is not None]
+        return sum(found) / len(found)
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -104,11 +104,13 @@ def share_at_most(value: float) -> str:
     return f"{percent}%"
 
 
-def setting(value: Any) -> str:
+def write_setting(value: Any) -> str:
     """Write a setting of any kind in one line, without folders of the machine that it was made on.
 
-    >>> setting(True), setting(None), setting(0.125), setting([1, 2]), setting("Rscript /home/me/fit.R {shard}")
-    ('yes', '–', '0.125', '1, 2', 'Rscript fit.R {shard}')
+    >>> write_setting(True), write_setting(None), write_setting(0.125), write_setting([1, 2])
+    ('yes', '–', '0.125', '1, 2')
+    >>> write_setting("Rscript /home/me/fit.R {shard}")
+    'Rscript fit.R {shard}'
     """
     if value is None:
         return "–"
@@ -119,9 +121,9 @@ def setting(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {setting(inner)}" for key, inner in value.items()) or "–"
+        return "; ".join(f"{key}: {write_setting(inner)}" for key, inner in value.items()) or "–"
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        shown = ", ".join(map(setting, value[:LISTED]))
+        shown = ", ".join(map(write_setting, value[:LISTED]))
         return f"{shown}, … ({len(value)} in all)" if len(value) > LISTED else shown or "–"
     return PATH.sub(r"\1", str(value))
 

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 from mapl.errors import InvalidData
 from mapl.planning.plan import ROUNDING
-from mapl.release.statement import NOT_PRIVATE
+from mapl.release.statement.statement import why_not_private
 from mapl.report.risk import Risk
-from mapl.types import Budget
+from mapl.types import ADJACENCY, Budget
 
 KINDS = ("add-remove", "replace-one", "labels", "teacher")
 
@@ -80,10 +80,10 @@ class Guarantee:
     @property
     def why_not(self) -> str:
         """Why nothing is promised, where that is so: in the statement's own words if they admit it."""
-        if self.words.startswith(NOT_PRIVATE):
-            reason = self.words.removeprefix(NOT_PRIVATE).lstrip(": ")
-            return reason[:1].upper() + reason[1:]
-        return "The statement promises no privacy. Use this result for tests only and do not publish it."
+        admitted = why_not_private(self.words)
+        return (
+            admitted or "The statement promises no privacy. Use this result for tests only and do not publish it."
+        )
 
     @property
     def within_budget(self) -> bool:
@@ -100,15 +100,8 @@ def number(record: Mapping[str, Any], name: str) -> float:
 
 
 def _kind(statement: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    """Say which neighbouring relation is meant: by the plan's name for it, or else by the statement's words."""
-    if plan.get("adjacency") in KINDS:
-        return str(plan["adjacency"])
-    words = str(statement.get("adjacency", "")).lower()
-    said = {
-        "teacher's votes change": "teacher",
-        "added to the private table": "add-remove",
-        "are replaced by": "replace-one",
-        "is replaced by": "replace-one",
-        "not hidden": "labels",
-    }
-    return next((kind for phrase, kind in said.items() if phrase in words), "other")
+    """Return the short name of the neighbouring relation: the plan's, or the statement's where no plan has it."""
+    known = [name for name in (plan.get("adjacency"), statement.get("adjacency_kind")) if name in KINDS]
+    if not known and statement.get("adjacency") == ADJACENCY:
+        return "teacher"  # votes from outside have no plan, and statements of mapl 0.1 no short names
+    return str(known[0]) if known else "other"

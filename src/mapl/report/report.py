@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
 
-from mapl.data.classes import Classes
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.number_range import NumberRange
 from mapl.errors import InvalidData
 from mapl.mechanisms import REGISTRY
-from mapl.mechanisms.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.noisy_mean import NoisyMean
 from mapl.planning.plan import EVERYBODY
 from mapl.release.cell_counts import CellCounts
-from mapl.release.selected_statement import published_stages
+from mapl.release.moment_sums import MomentSums
 from mapl.release.soft_labels import MEANS, MEDIANS
-from mapl.report.assumptions import Assumptions
+from mapl.release.statement.assumptions import Assumptions
+from mapl.release.statement.selected_statement import name_published_stages
+from mapl.release.statement.stated_sums import StatedSums
 from mapl.report.cell_map import CellMap, refuse_other_counts
 from mapl.report.counting import SUMMARY, Counting
 from mapl.report.coverage import Coverage
 from mapl.report.evaluation import Evaluation
 from mapl.report.guarantee import Guarantee, number
+from mapl.report.number_evaluation import NumberEvaluation
+from mapl.report.strongest import Strongest
 from mapl.report.trail import Trail
 
 Record = Mapping[str, Any]
 
-NOISY_MEAN = "sums of the teachers' scores with Gaussian noise"
+SUMMARIES = {
+    CellCounts.name: SUMMARY,
+    MomentSums.name: "sums of short vectors with exact normal noise, a few rounds at one charge",
+    NoisyMean.name: "sums of the teachers' scores with Gaussian noise",
+}
+"""What mechanisms do that are in no registry of votes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +53,11 @@ class StageRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class MethodShown:
     """How the labels came about; ``why`` is empty where nothing was planned.
 
-    ``counting`` is there for a run that counted in cells, which has no teachers; ``selected`` names the method that
+    ``counting`` is there for a run that counted in cells and ``summing`` for one that added up, which have no
+    teachers; ``selected`` names the method that
     was chosen where several were tried. Then stages are about parts of the ``units``.
     """
 
@@ -62,7 +73,11 @@ class Method:
     stages: tuple[StageRow, ...]
     why: str
     counting: Counting | None
+    summing: StatedSums | None = None
     selected: str | None = None
+    columns: str = ""
+    number_range: NumberRange | None = None
+    """Where labels go from and to, if they are numbers; the classes are its ends then."""
 
     @property
     def is_soft(self) -> bool:
@@ -72,7 +87,7 @@ class Method:
     @property
     def can_be_audited(self) -> bool:
         known = REGISTRY.get(self.mechanism)
-        return self.mechanism == CellCounts.name or (known is not None and known.kind != "none")
+        return self.mechanism in (CellCounts.name, MomentSums.name) or (known is not None and known.kind != "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +97,13 @@ class Report:
     guarantee: Guarantee
     coverage: Coverage
     evaluation: Evaluation | None
-    method: Method
+    method: MethodShown
     assumptions: Assumptions
     trail: Trail
     cell_map: CellMap | None
+    strongest: Strongest | None = None
+    numbers: NumberEvaluation | None = None
+    """What was measured on test rows whose labels are numbers, in the place of `evaluation`."""
 
     @classmethod
     def of(
@@ -96,10 +114,12 @@ class Report:
         labels: pa.Table,
         classes: Classes | Sequence[str],
         groups: Sequence[str] = (),
-        evaluation: Evaluation | None = None,
+        evaluation: Evaluation | NumberEvaluation | None = None,
         settings: Record | None = None,
         ledger: Sequence[Record] | None = None,
         cells: pa.Table | None = None,
+        weights: pa.Table | None = None,
+        columns: str = "",
     ) -> Self:
         """Gather the report of a run from its public files.
 
@@ -115,6 +135,10 @@ class Report:
             The exported public chain of the ledger, oldest entry first.
         cells
             The noisy counts of a run that counted in cells, as it published them.
+        weights
+            What the student of a run by moments goes by, as it published it.
+        columns
+            How many columns of each kind were declared or drafted, in words.
 
         Raises
         ------
@@ -127,22 +151,24 @@ class Report:
         coverage = Coverage.of(labels, declared, groups)
         _refuse_other_run(statement, coverage)
         guarantee = Guarantee.of(statement, plan)
-        method = _method(statement, plan, declared, dict(settings or {}))
+        method = replace(_method(statement, plan, declared, dict(settings or {})), columns=columns)
         trail = Trail.of(statement, plan, ledger)
         cell_map = None
         if cells is not None and method.counting is not None:
             cell_map = CellMap.of(cells, declared, method.counting)
             if ledger:
-                own = published_stages(statement)
+                own = name_published_stages(statement)
                 refuse_other_counts(cells, declared, [entry for entry in ledger if entry.get("stage") in own])
         return cls(
             guarantee=guarantee,
             coverage=coverage,
-            evaluation=evaluation,
+            evaluation=evaluation if isinstance(evaluation, Evaluation) else None,
             method=method,
-            assumptions=Assumptions.of(statement.get("assumptions") or ()),
+            assumptions=Assumptions.of(statement),
             trail=trail,
             cell_map=cell_map,
+            strongest=None if weights is None or method.summing is None else Strongest.of(weights, declared),
+            numbers=evaluation if isinstance(evaluation, NumberEvaluation) else None,
         )
 
 
@@ -160,13 +186,15 @@ def _refuse_other_run(statement: Record, coverage: Coverage) -> None:
             )
 
 
-def _method(statement: Record, plan: Record | None, classes: Classes, settings: dict[str, Any]) -> Method:
+def _method(statement: Record, plan: Record | None, classes: Classes, settings: dict[str, Any]) -> MethodShown:
     name = str(statement.get("mechanism", "not stated"))
     known = REGISTRY.get(name)
     learner, student = settings.pop("learner", None), settings.pop("student", None)
-    return Method(
+    known_range = settings.pop("number_range", None)
+    settings.pop("options", None)  # for a further run; all that matters here is told by the plan
+    return MethodShown(
         mechanism=name,
-        summary=known.summary if known else {CellCounts.name: SUMMARY, NoisyMean.name: NOISY_MEAN}.get(name, ""),
+        summary=known.summary if known else SUMMARIES.get(name, ""),
         parameters=_sorted_items(statement.get("parameters")),
         settings=tuple((key, value) for key, value in settings.items() if value is not None),
         teachers=int(number(statement, "teachers")),
@@ -177,7 +205,9 @@ def _method(statement: Record, plan: Record | None, classes: Classes, settings: 
         stages=_stages(statement, plan),
         why=str((plan or {}).get("why") or ""),
         counting=Counting.of(statement, plan),
+        summing=StatedSums.of(statement),
         selected=None if statement.get("selected") is None else str(statement["selected"]),
+        number_range=None if known_range is None else NumberRange(*known_range),
     )
 
 

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
 from mapl.types import Budget
 
 FALSE_ALARMS = (0.001, 0.01, 0.05, 0.1)
@@ -21,8 +19,7 @@ Point = tuple[float, float]
 class Risk:
     """Bounds on every attack that guesses from a release whether one unit's records were in the data.
 
-    They hold for any attacker with any knowledge, because they follow from (epsilon, delta) alone (Dong, Roth
-    and Su, arXiv 1905.02383, equation 5).
+    They hold for any attacker with any knowledge, because they follow from (epsilon, delta) alone.
     """
 
     odds_factor: float
@@ -38,26 +35,44 @@ class Risk:
 
     @classmethod
     def of(cls, budget: Budget) -> Self:
-        """Turn a budget into attack risk with riskcal."""
-        from riskcal import analysis  # slow to import, and needed for reports only
-
+        """Turn a budget into attack risk."""
         epsilon = min(budget.epsilon, LARGEST_EPSILON)
-
-        def hit_rate(false_alarms: float) -> float:
-            return float(1 - analysis.get_beta_from_adp(epsilon, budget.delta, np.float64(false_alarms)))
-
-        advantage = float(analysis.get_advantage_from_adp(epsilon, budget.delta))
-        corner = (1 - budget.delta) / (1 + math.exp(epsilon))
-        corners = (0.0, corner, 1 - budget.delta, 1.0)
+        advantage = largest_advantage(epsilon, budget.delta)
+        corners = (0.0, (1 - budget.delta) / (1 + math.exp(epsilon)), 1 - budget.delta, 1.0)
         return cls(
             odds_factor=math.exp(epsilon),
-            hits=tuple((rate, hit_rate(rate)) for rate in FALSE_ALARMS),
+            hits=tuple((rate, hit_rate(epsilon, budget.delta, rate)) for rate in FALSE_ALARMS),
             advantage=advantage,
             accuracy=(1 + advantage) / 2,
-            curve=tuple((rate, hit_rate(rate)) for rate in corners),
+            curve=tuple((rate, hit_rate(epsilon, budget.delta, rate)) for rate in corners),
         )
 
     @property
     def sharpest(self) -> Point:
         """The point of the curve where the advantage is largest."""
         return self.curve[1]
+
+
+def hit_rate(epsilon: float, delta: float, false_alarms: float) -> float:
+    """Return the best true-positive rate at a false-positive rate (Dong, Roth, Su, arXiv 1905.02383, equation 5).
+
+    Two lines, because the promise holds for alarms and for silence, in both directions; the attacker has the lower.
+
+    >>> hit_rate(1.0, 0.01, 0.0), hit_rate(1.0, 0.01, 1.0)
+    (0.01, 1.0)
+    """
+    alarms = delta + math.exp(epsilon) * false_alarms
+    silence = 1 - math.exp(-epsilon) * (1 - delta - false_alarms)
+    return min(alarms, silence, 1.0)
+
+
+def largest_advantage(epsilon: float, delta: float) -> float:
+    """Return hits minus false alarms where both lines of `hit_rate` meet.
+
+    It is (e^epsilon - 1 + 2 delta) / (e^epsilon + 1), written with the hyperbolic tangent of half of epsilon, which
+    neither overflows nor cancels.
+
+    >>> largest_advantage(0.0, 0.01)
+    0.01
+    """
+    return delta + (1 - delta) * math.tanh(epsilon / 2)

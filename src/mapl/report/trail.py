@@ -9,8 +9,9 @@ from typing import Any, Self
 
 from mapl.errors import InvalidData
 from mapl.planning.plan import Plan
-from mapl.release.chain import check_export
 from mapl.release.error_estimate import ErrorEstimate
+from mapl.release.ledger.chain import check_export
+from mapl.release.statement.selected_statement import name_published_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Trail:
             ledger_checked=bool(ledger),
             ledger_entries=len(ledger or ()),
             counts=_counts(ledger or ()),
-            error_rate=_error_rate(ledger or ()),
+            error_rate=_error_rate(_published(statement, ledger or ())),
             mapl_version=str(statement.get("mapl_version", "not stated")),
         )
 
@@ -79,6 +80,14 @@ def _counts(ledger: Sequence[Mapping[str, Any]]) -> tuple[StageCount, ...]:
         )
         for name, entry in newest.items()
     )
+
+
+def _published(statement: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Leave out what was only tried, where one of several methods was chosen."""
+    if statement.get("selected") is None:
+        return ledger
+    own = name_published_stages(statement)
+    return [entry for entry in ledger if entry["stage"] in own]
 
 
 def _error_rate(ledger: Sequence[Mapping[str, Any]]) -> float | None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
+import numpy as np
 import orjson
 
-from mapl.errors import BudgetExhausted, InvalidData, InvalidParameter, MaplError, ServiceError
+from mapl.errors import BudgetExhausted, InvalidData, InvalidParameter, LedgerRolledBack, MaplError, ServiceError
+from mapl.service.seen_entries import HEADER, SeenEntries
 
 RETRIES = 6
 LONGEST_WAIT = 10.0
@@ -25,6 +29,9 @@ ERRORS: dict[int, type[MaplError]] = {
     422: InvalidData,
 }
 """What a refusal becomes here; every other one is a ServiceError."""
+
+ROLLED_BACK = "urn:mapl:problem:ledger-rolled-back"
+"""The type of the refusals that become LedgerRolledBack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,10 @@ class Client:
     retries
         How often a call is sent again when the server is busy or cannot be reached. It carries the same
         Idempotency-Key each time, so it is answered and counted once.
+    witness
+        A file that remembers, over restarts, how far the server's ledger had come. A reply from before that is
+        refused (LedgerRolledBack): the server was put back to an earlier state and would draw answers anew.
+        Without it the client remembers for as long as it lives.
 
     Examples
     --------
@@ -63,11 +74,20 @@ class Client:
     >>> client.close()
     """
 
-    def __init__(self, url: str, key: str, *, timeout: float = 30.0, retries: int = RETRIES) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        timeout: float = 30.0,
+        retries: int = RETRIES,
+        witness: Path | str | None = None,
+    ) -> None:
         if not key.isascii() or not key.isprintable():
             raise InvalidParameter("The key is none that mapl keys create printed; check that it was copied whole.")
         headers = {"Authorization": f"Bearer {key}"}
         self._retries = retries
+        self._seen = SeenEntries(None if witness is None else Path(witness))
         self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, follow_redirects=False)
 
     def ask(self, rows: Any, *, idempotency_key: str | None = None) -> PrivateAnswers:
@@ -88,13 +108,15 @@ class Client:
             If the rows do not have the declared form; nothing was spent on them.
         ServiceError
             If the server cannot be reached, is busy, or does not accept the key.
+        LedgerRolledBack
+            If the server's record was put back to an earlier state.
         """
         name = secrets.token_urlsafe(24) if idempotency_key is None else idempotency_key
-        return _answers(self._call("POST", "/v1/answers", rows=rows, headers={"Idempotency-Key": name}).content)
+        return self._answered("POST", "/v1/answers", rows=rows, headers={"Idempotency-Key": name})
 
     def answer(self, id: str) -> PrivateAnswers:
         """Return the reply of an earlier request of the same API key; free."""
-        return _answers(self._call("GET", f"/v1/answers/{quote(id, safe='')}").content)
+        return self._answered("GET", f"/v1/answers/{quote(id, safe='')}")
 
     def predict(self, rows: Any) -> list[str]:
         """Return the published student's predictions; free."""
@@ -133,6 +155,14 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({str(self._http.base_url)!r})"
 
+    def _answered(self, method: str, path: str, **asked: Any) -> PrivateAnswers:
+        """Call a route that answers, and refuse an answer from before what was seen when it was asked for."""
+        before = self._seen.now()
+        headers = {**asked.pop("headers", {}), **self._seen.header()}
+        reply = self._call(method, path, headers=headers, **asked)
+        self._seen.take(reply.headers.get(HEADER), before)
+        return _answers(reply.content)
+
     def _json(self, path: str, **query: int) -> dict[str, Any]:
         content: dict[str, Any] = self._call("GET", path, query=query).json()
         return content
@@ -146,7 +176,7 @@ class Client:
         query: dict[str, int] | None = None,
         headers: dict[str, str] | None = None,
     ) -> httpx.Response:
-        body = None if rows is None else orjson.dumps({"rows": plain_rows(rows)}, option=orjson.OPT_SERIALIZE_NUMPY)
+        body = None if rows is None else _json_of(plain_rows(rows))
         sent = {} if body is None else {"Content-Type": "application/json"}
         for attempt in range(self._retries + 1):
             last = attempt == self._retries
@@ -189,6 +219,29 @@ def plain_rows(rows: Any) -> Sequence[Any]:
     return listed
 
 
+def _json_of(rows: Sequence[Any]) -> bytes:
+    """Write rows as JSON, NaN as null. An infinity would be null as well, and asked and spent on: it is refused."""
+    body = orjson.dumps({"rows": rows}, option=orjson.OPT_SERIALIZE_NUMPY)
+    infinite = next((n for n, row in enumerate(rows, 1) if _infinite(row)), None) if b"null" in body else None
+    if infinite is not None:
+        raise InvalidData(
+            f"Row {infinite} holds an infinite number; give a finite one, or None for a missing cell. Nothing was "
+            "sent."
+        )
+    return body
+
+
+def _infinite(value: Any) -> bool:
+    """Say whether there is an infinity anywhere in a row or a cell."""
+    if isinstance(value, (float, np.floating)):
+        return math.isinf(value)
+    if isinstance(value, np.ndarray):
+        return bool(np.isinf(value).any()) if value.dtype.kind == "f" else False
+    if isinstance(value, Mapping):
+        return any(map(_infinite, value.values()))
+    return isinstance(value, (list, tuple)) and any(map(_infinite, value))
+
+
 def _missing(cell: Any) -> bool:
     """Say whether a cell of pandas is empty: NaN, NaT and NA differ from themselves or cannot tell."""
     try:
@@ -211,7 +264,10 @@ def _error(reply: httpx.Response) -> MaplError:
         said = f"{problem['title']} {problem['detail']}"
     except (ValueError, KeyError, TypeError):
         said = "Something between here and the server replied, and not in the server's words; check the address."
-    return ERRORS.get(reply.status_code, ServiceError)(f"{said} (status {reply.status_code})")
+    kind = ERRORS.get(reply.status_code, ServiceError)
+    if ROLLED_BACK in reply.text:
+        kind = LedgerRolledBack
+    return kind(f"{said} (status {reply.status_code})")
 
 
 def _pause(attempt: int) -> float:

@@ -9,11 +9,13 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from mapl import __version__
-from mapl.service.answer_form import STATUSES
+from mapl.service.access.keys import SCOPES
+from mapl.service.answering.form import STATUSES
 from mapl.service.problem import KINDS, MEDIA_TYPE
+from mapl.service.seen_entries import HEADER
 
 if TYPE_CHECKING:
-    from mapl.data.column import Column
+    from mapl.data.tables.column import Column
     from mapl.service.service import Service
 
 JSON = "application/json"
@@ -21,6 +23,7 @@ Document = dict[str, Any]
 
 COUNT: Document = {"type": "integer", "minimum": 0}
 NUMBER: Document = {"anyOf": [{"type": "number"}, {"const": "inf"}]}
+KEY_ID: Document = {"type": "string", "pattern": "^[0-9a-f]{12}$"}
 ID: Document = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 
@@ -29,14 +32,18 @@ def route_document(service: Service, method: str, path: str, scopes: tuple[str, 
     statuses = {401, 403, 429} if scopes else set()
     statuses |= {421, 503} if path != "/healthz" else {421}
     extra: Document = {"security": [{"key": []}]} if scopes else {}
-    if method == "POST":
-        statuses |= {400, 413, 415, 422}
-        extra["requestBody"] = {"required": True, "content": {JSON: {"schema": _rows(service, path)}}}
+    if method == "POST" and path != "/v1/keys/{id}/revoke":
+        statuses |= {400, 408, 413, 415, 422}
+        schema = _wanted_key() if path == "/v1/keys" else _rows(service, path)
+        extra["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
     if path == "/v1/answers":
         statuses |= {409}
         extra["parameters"] = [_header()]
     if path in ("/v1/answers/{id}", "/v1/predictions"):
         statuses |= {404}
+    if path == "/v1/keys/{id}/revoke":
+        statuses |= {404}
+        extra["parameters"] = [{"name": "id", "in": "path", "required": True, "schema": KEY_ID}]
     if path == "/v1/answers/{id}":
         extra["parameters"] = [{"name": "id", "in": "path", "required": True, "schema": ID}]
     if path == "/v1/ledger":
@@ -83,6 +90,8 @@ def _name(method: str, path: str) -> str:
         "/v1/answers": "ask",
         "/v1/answers/{id}": "stored_answer",
         "/v1/predictions": "predict",
+        "/v1/keys": "keys" if method == "GET" else "create_key",
+        "/v1/keys/{id}/revoke": "revoke_key",
     }
     return spoken.get(path, path.removeprefix("/v1/").removeprefix("/"))
 
@@ -94,7 +103,7 @@ def _rows(service: Service, path: str) -> Document:
     as_object: Document = {
         "type": "object",
         "required": list(schema.names),
-        "properties": {**cells, **{name: {} for name in schema.asides}},
+        "properties": {**cells, **{name: {} for name in (*schema.asides, *schema.dropped)}},
         "additionalProperties": False,
     }
     ordered = list(cells.values())
@@ -132,11 +141,16 @@ def _content(service: Service, path: str) -> Document:
         "/v1/budget": _budget(),
         "/v1/plan": _object(plan={"type": "object"}, digest=ID, schema={"type": "object"}),
         "/v1/ledger": _object(entries={"type": "array", "items": {"type": "object"}}),
+        "/v1/keys": {"anyOf": [_object(keys={"type": "array", "items": _key()}), _key(key={"type": "string"})]},
+        "/v1/keys/{id}/revoke": _key(),
         "/healthz": _object(status={"const": "ok"}),
         "/readyz": _object(status={"const": "ok"}),
     }
     if path in known:
-        return {"description": "Done.", "content": {JSON: {"schema": known[path]}}}
+        done: Document = {"description": "Done.", "content": {JSON: {"schema": known[path]}}}
+        if known[path] is answered:
+            done["headers"] = {HEADER: _progress()}
+        return done
     kind = "text/html" if path == "/v1/report" else "text/plain"
     return {"description": "Done.", "content": {kind: {"schema": {"type": "string"}}}}
 
@@ -146,6 +160,24 @@ def _budget() -> Document:
     words = {name: {"type": "string"} for name in ("adjacency", "unit")}
     counted = ("answered", "abstained", "most_answered", "most_abstained", "most_questions", "questions_left")
     return _object(**figures, **words, **dict.fromkeys(counted, COUNT), halted={"type": "boolean"})
+
+
+def _key(**more: Document) -> Document:
+    text: Document = {"type": "string"}
+    scopes: Document = {"type": "array", "items": {"type": "string", "enum": list(SCOPES)}}
+    most: Document = {"type": ["integer", "null"]}
+    told = {"id": KEY_ID, "name": text, "scopes": scopes, "most": most, "taken": COUNT}
+    return _object(**told, revoked={"type": "boolean"}, expires={"type": ["integer", "null"]}, **more)
+
+
+def _wanted_key() -> Document:
+    scopes = {"type": "array", "items": {"type": "string", "enum": list(SCOPES)}, "minItems": 1}
+    name = {"type": "string", "pattern": "^[!-~]([ -~]{0,98}[!-~])?$"}
+    most = {"type": ["integer", "null"], "minimum": 1, "maximum": 2**53 - 1}
+    # A while from now; a day or a time may be given, too, and has to come.
+    expires = {"type": ["string", "null"], "pattern": "^[1-9][0-9]{0,4}[hd]$", "examples": ["90d", "12h"]}
+    wanted = _object(name=name, scopes=scopes, most=most, expires=expires)
+    return {**wanted, "required": ["name", "scopes"]}
 
 
 def _object(**properties: Document) -> Document:
@@ -178,6 +210,13 @@ def _header() -> Document:
         "required": False,
         "description": "Names this request: sent again with the same body, it gets the stored reply.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+    }
+
+
+def _progress() -> Document:
+    return {
+        "description": "The number of the ledger's newest entry, and which ledger it is; it never goes back.",
+        "schema": {"type": "string", "pattern": "^[0-9]+ [0-9a-f]{16}$"},
     }
 
 

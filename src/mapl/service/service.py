@@ -5,26 +5,34 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 
+from mapl.errors import InvalidData
 from mapl.noise import Coins
-from mapl.release.online import OnlineLedger
-from mapl.service.answer_form import AnswerForm
-from mapl.service.budget import Prices
-from mapl.service.clerk import Clerk
-from mapl.service.desk import Desk
-from mapl.service.entrance import Entrance
-from mapl.service.keys import derived
-from mapl.service.metrics import Traffic
-from mapl.service.noted_head import NotedHead
-from mapl.service.readiness import Readiness
-from mapl.service.report_page import report_page
-from mapl.service.settings import Settings
+from mapl.release.ledger.inquiries import OnlineLedger, Refused, Reply
+from mapl.service.access.entrance import Entrance
+from mapl.service.access.keys import derive_key
+from mapl.service.answering.body_room import BodyRoom
+from mapl.service.answering.budget import BudgetPrices
+from mapl.service.answering.bulk import Bulk
+from mapl.service.answering.clerk import Clerk, RowsAsked
+from mapl.service.answering.desk import Desk
+from mapl.service.answering.form import AnswerForm
+from mapl.service.reading.report_page import report_page
+from mapl.service.settings import ServerSettings
+from mapl.service.watching.alerts import BudgetAlerts
+from mapl.service.watching.metrics import Traffic
+from mapl.service.watching.progress_header import ProgressHeader
+from mapl.service.watching.readiness import Readiness
+from mapl.service.watching.spans import Spans
+from mapl.service.watching.vigil import Vigil
+from mapl.service.watching.witness import Witness
 
 if TYPE_CHECKING:
-    from mapl.pipeline.online import OnlineRun
+    from mapl.pipeline.online.run import OnlineRun
     from mapl.students.student import Student
 
 T = TypeVar("T")
@@ -40,17 +48,23 @@ class Service:
 
     run: OnlineRun
     coins: Coins
-    settings: Settings
+    settings: ServerSettings
     desk: Desk
+    bulk: Bulk
+    room: BodyRoom
     entrance: Entrance
-    prices: Prices
+    prices: BudgetPrices
     traffic: Traffic
     readiness: Readiness
+    vigil: Vigil
+    alerts: BudgetAlerts
     form: AnswerForm
+    progress: ProgressHeader
     plan: bytes
     body_secret: bytes
     student: Student | None
     aside: Callable[[], OnlineLedger] | None
+    spans: Spans | None
 
     @classmethod
     def open(
@@ -59,10 +73,12 @@ class Service:
         ledger: OnlineLedger,
         coins: Coins,
         *,
-        settings: Settings | None = None,
+        settings: ServerSettings | None = None,
         student: Student | None = None,
         aside: Callable[[], OnlineLedger] | None = None,
-        noted: NotedHead | None = None,
+        witness: Witness | None = None,
+        shared: Path | None = None,
+        spans: Spans | None = None,
     ) -> Service:
         """Begin the run's only stage, or go on with it, and get ready to answer.
 
@@ -70,33 +86,52 @@ class Service:
         ----------
         student
             A published student for free predictions.
-        noted
-            Where the newest head is noted; a ledger that has lost it is refused.
+        witness
+            Who remembers the newest head; a ledger that has lost it is refused.
+        shared
+            A folder that all workers of a server share, for what has to end in all of them at once.
+        spans
+            Who is told of every request, beside the metrics.
         """
-        if noted is not None:
-            noted.check(ledger)
+        watched = Witness() if witness is None else witness
+        watched.check(ledger)
         run.begin(ledger, coins)
-        if noted is not None:
-            noted.note(ledger)
-        chosen = Settings() if settings is None else settings
-        desk = Desk(
-            Clerk(run, ledger, coins, noted), most_waiting=chosen.most_waiting, most_in_group=chosen.most_in_group
-        )
+        ledger.look()
+        watched.note(ledger)
+        chosen = ServerSettings() if settings is None else settings
+        clerk = Clerk(run, ledger, coins, watched)
+        desk = Desk(clerk, most_waiting=chosen.most_waiting, most_in_group=chosen.most_in_group)
+        prices = BudgetPrices(run)
         return cls(
             run=run,
             coins=coins,
             settings=chosen,
             desk=desk,
-            entrance=Entrance(desk, run.service_key, chosen),
-            prices=Prices(run),
+            bulk=Bulk.of(desk, clerk, chosen.most_in_slice),
+            room=BodyRoom(chosen.most_held_bytes),
+            entrance=Entrance(desk, run.service_key, chosen, shared),
+            prices=prices,
             traffic=Traffic(),
             readiness=Readiness(desk),
+            vigil=Vigil(desk, watched),
+            alerts=BudgetAlerts(desk, prices, chosen, shared),
             form=AnswerForm(run.classes.names),
+            progress=ProgressHeader(ledger),
             plan=_public_plan(run),
-            body_secret=derived(run.service_key, "bodies"),
+            body_secret=derive_key(run.service_key, "bodies"),
             student=student,
             aside=aside,
+            spans=spans,
         )
+
+    async def answer(self, asked: RowsAsked) -> Reply | Refused | InvalidData:
+        """Have a request answered: with others in one group, or slice by slice if it is large."""
+        size = len(asked.rows)
+        with self.desk.room(asked.caller, size):
+            if size > self.settings.most_in_slice:
+                return await self.bulk.answer(asked)
+            told: Reply | Refused | InvalidData = await self.desk.ask(asked)
+            return told
 
     async def report(self) -> bytes:
         """Return the report of all answers so far as one page."""

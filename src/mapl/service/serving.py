@@ -11,27 +11,41 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from mapl.errors import InvalidParameter
-from mapl.release.open_ledger import MEMORY, open_ledger
-from mapl.service.noted_head import NotedHead
+from mapl.parameters import spell
+from mapl.release.ledger.head_mark import HeadMark
+from mapl.release.ledger.opening import MEMORY, open_ledger
+from mapl.service.access.connection import protocol_within
 from mapl.service.service import Service
-from mapl.service.settings import Settings
+from mapl.service.settings import ServerSettings
+from mapl.service.several.several_runs import SeveralRuns, holds_runs
+from mapl.service.watching.log_lines import write_log
+from mapl.service.watching.metrics import count_together
+from mapl.service.watching.spans import spans_to
+from mapl.service.watching.witness import NotedHead, Witness
+from mapl.teachers.workers.lifeline import die_with_parent
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from mapl.pipeline.online.run import OnlineRun
+    from mapl.pipeline.runs.folder import RunFolder
     from mapl.students.student import Student
 
 OPENING = "MAPL_SERVE"
 """The variable that hands an opening over to the workers; it holds no secret."""
 
-PATIENCE = 30
-"""Seconds that requests under way get when the server is told to stop."""
+PATIENCE = 20
+"""Seconds that requests under way get when the server is told to stop; less than whoever stops it waits."""
+
+DESCRIPTORS = 256
+"""How many files a worker may have open beside its connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +55,10 @@ class Opening:
     run: Path
     ledger: str | None = None
     student: Path | None = None
-    settings: Settings = field(default_factory=Settings)
+    settings: ServerSettings = field(default_factory=ServerSettings)
+    witness: Path | None = None
+    head: str | None = None
+    shared: Path | None = None
 
     @property
     def url(self) -> str:
@@ -50,7 +67,7 @@ class Opening:
 
     def opened(self) -> Service:
         """Read the run, open its ledger and begin."""
-        from mapl.pipeline.online import OnlineRun
+        from mapl.pipeline.online.run import OnlineRun
 
         run = OnlineRun.read(self.run)
         url = self.url
@@ -66,17 +83,24 @@ class Opening:
             settings=self.settings,
             student=_student(self.student),
             aside=aside,
-            noted=NotedHead(run.folder.noted_head),
+            witness=self.witnesses(run),
+            shared=self.shared,
+            spans=spans_to(self.settings.telemetry_url),
         )
+
+    def witnesses(self, run: OnlineRun) -> Witness:
+        """Return who remembers the newest head of the run: its folder, the file that was named, the operator."""
+        heads = [] if self.head is None else [HeadMark.read(self.head)]
+        return Witness([*witness_files(run.folder, self.witness)], heads)
 
     def check(self) -> None:
         """Refuse what could not be opened, before there are workers that would all say so."""
-        from mapl.pipeline.online import OnlineRun
+        from mapl.pipeline.online.run import OnlineRun
 
         run = OnlineRun.read(self.run)
         ledger = open_ledger(self.url, run=run.plan.digest)
         try:
-            NotedHead(run.folder.noted_head).check(ledger)
+            self.witnesses(run).check(ledger)
         finally:
             ledger.close()
         _student(self.student)
@@ -88,27 +112,43 @@ class Opening:
     def from_json(cls, text: str) -> Opening:
         given: dict[str, Any] = json.loads(text)
         settings = given.pop("settings")
-        run, student = Path(given.pop("run")), given.pop("student")
+        run, student, witness, shared = (_path(given.pop(name)) for name in ("run", "student", "witness", "shared"))
+        assert run is not None
         return cls(
             run=run,
-            student=None if student is None else Path(student),
-            settings=Settings(**{**settings, "hosts": tuple(settings["hosts"])}),
+            shared=shared,
+            student=student,
+            witness=witness,
+            settings=ServerSettings(
+                **{**settings, "hosts": tuple(settings["hosts"]), "alert_at": tuple(settings["alert_at"])}
+            ),
             **given,
         )
 
 
+def _path(given: str | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
 def ledger_url(run: Path, given: str | None = None) -> str:
     """Return where the ledger of a run is: as given, or in its private half."""
-    from mapl.pipeline.folder import RunFolder
+    from mapl.pipeline.runs.folder import RunFolder
 
     return f"sqlite:///{quote(str(RunFolder(run).ledger.absolute()))}" if given is None else given
+
+
+def witness_files(folder: RunFolder, named: Path | None) -> list[NotedHead]:
+    """Return the files that know the newest head: the one in the run's folder, and the one that was named."""
+    return [NotedHead(folder.head_note), *([] if named is None else [NotedHead(named, needed=True)])]
 
 
 def application() -> FastAPI:
     """Return the application of a worker, which its parent process described."""
     from mapl.service.app import create_app
 
-    _log()
+    write_log()
+    die_with_parent(os.getppid())  # a worker that outlived its parent would hold the port, and nobody would stop it
+    _allow_connections()
     return create_app(Opening.from_json(os.environ[OPENING]).opened())
 
 
@@ -122,10 +162,11 @@ def serve(
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
-    _log()
+    write_log()
+    _allow_connections()
     shared: dict[str, Any] = {
-        "loop": "uvloop",
-        "http": "httptools",
+        "loop": "auto",  # uvloop where it is installed
+        "http": protocol_within(opening.settings),
         "lifespan": "on",
         "access_log": False,
         "log_config": None,
@@ -137,22 +178,39 @@ def serve(
         from mapl.service.app import create_app
 
         with _sockets(host, port) as sockets:
-            server = uvicorn.Server(uvicorn.Config(create_app(opening.opened()), **shared))
+            app = several(opening) if holds_runs(opening.run) else create_app(opening.opened())
+            server = uvicorn.Server(uvicorn.Config(app, **shared))
             for one in sockets:
                 one.listen(server.config.backlog)
             ready(sockets[0].getsockname()[1])
             with _ending_well():
                 server.run(sockets)
         return
+    if holds_runs(opening.run):
+        raise InvalidParameter("Several runs are served by one worker; give each a server of its own for more.")
     if opening.url == MEMORY:
         raise InvalidParameter("A ledger in memory is for one worker; several would each spend the whole budget.")
-    with _sockets(host, port) as sockets:
+    with _sockets(host, port) as sockets, TemporaryDirectory(prefix="mapl-serve-") as folder:
         opening.check()
-        os.environ[OPENING] = opening.to_json()
+        count_together(Path(folder))
+        os.environ[OPENING] = replace(opening, shared=Path(folder)).to_json()
         config = uvicorn.Config(f"{__name__}:application", factory=True, workers=workers, **shared)
         ready(sockets[0].getsockname()[1])
         with _ending_well():
             Multiprocess(config, sockets).run()
+
+
+def several(opening: Opening) -> SeveralRuns:
+    """Return the application of a folder of runs, each with the ledger in its private half."""
+    from mapl.service.app import create_app
+
+    given = {"ledger": opening.ledger, "student": opening.student, "witness": opening.witness, "head": opening.head}
+    unfit = [spell(name) for name, value in given.items() if value is not None]
+    if unfit:
+        raise InvalidParameter(
+            f"{opening.run} holds several runs, and {', '.join(unfit)} is about one; serve that one by itself."
+        )
+    return SeveralRuns(opening.run, lambda run: create_app(replace(opening, run=run).opened()), opening.settings)
 
 
 @contextmanager
@@ -180,7 +238,7 @@ def _sockets(host: str, port: int) -> Iterator[list[socket.socket]]:
             sockets, why = [], f" ({failure.strerror})"
         if not sockets:
             raise InvalidParameter(
-                f"Nothing can listen at port {port} of {host}{why}; try another --port or --host."
+                f"Nothing can listen at port {port} of {host}{why}; try another {spell('port')} or {spell('host')}."
             )
         yield sockets
 
@@ -199,28 +257,23 @@ def _ending_well() -> Iterator[None]:
             signal.signal(one, handler)
 
 
+def _allow_connections() -> None:
+    """Let this process have as many files open as connections need, where the system allows."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    wanted = ServerSettings().most_connections + DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < wanted and (hard == resource.RLIM_INFINITY or hard > soft):
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def _student(path: Path | None) -> Student | None:
     if path is None:
         return None
-    from mapl.pipeline.folder import RunFolder
+    from mapl.pipeline.runs.folder import RunFolder
     from mapl.students import load
 
     return load(RunFolder(path).student if path.is_dir() else path)
-
-
-def _log() -> None:
-    """Write one line per event to standard error, without tracebacks: those would quote what a server works on."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine("%(asctime)s %(name)s %(levelname)s %(message)s"))
-    for name, level in (("mapl", logging.INFO), ("uvicorn", logging.WARNING)):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(level)
-
-
-class _OneLine(logging.Formatter):
-    def formatException(self, ei: Any) -> str:
-        return ""
-
-    def formatStack(self, stack_info: str) -> str:
-        return ""

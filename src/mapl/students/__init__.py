@@ -1,14 +1,15 @@
 """Everything that learns from released labels and public rows only."""
 
-from mapl.students.card import model_card
-from mapl.students.cleaned import Cleaned
-from mapl.students.imputed import Imputed
-from mapl.students.plain import Plain
-from mapl.students.self_training import SelfTraining
-from mapl.students.strategies import STRATEGIES, Strategy
+from mapl.students.exports.export import export
+from mapl.students.file.card import model_card
+from mapl.students.file.student_file import check_storable, load, save
+from mapl.students.strategies.cleaned import Cleaned
+from mapl.students.strategies.imputed import Imputed
+from mapl.students.strategies.names import STRATEGIES, Strategy
+from mapl.students.strategies.plain import Plain
+from mapl.students.strategies.self_training import SelfTraining
+from mapl.students.strategies.voting import Voting
 from mapl.students.student import Student, train_student
-from mapl.students.student_file import check_storable, load, save
-from mapl.students.voting import Voting
 
 __all__ = [
     "STRATEGIES",
@@ -20,6 +21,7 @@ __all__ = [
     "Student",
     "Voting",
     "check_storable",
+    "export",
     "load",
     "model_card",
     "save",

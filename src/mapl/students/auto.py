@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.rows import is_sparse
-from mapl.data.schema import Schema
+from mapl.data.tables.rows import is_sparse
+from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidParameter
 from mapl.students.fitting import Learning, quietly
 from mapl.students.lesson import Lesson
-from mapl.teachers.estimator import EstimatorLearner, fresh
-from mapl.teachers.learner import as_learner
-from mapl.types import Labels
+from mapl.teachers.learners.estimator import EstimatorLearner, fresh
+from mapl.teachers.learners.learner import as_learner
+from mapl.types import Floats, Labels
 
 if TYPE_CHECKING:
-    from mapl.data.encoder import Encoder
-
-Hits = NDArray[np.float64]
+    from mapl.data.encoding.encoder import Encoder
 
 AUTO = "auto"
 NETWORK = "cnn"
@@ -42,7 +40,7 @@ MOST_CELLS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class StudentCandidate:
     """A regularised learner on encoded rows that may become the default student.
 
     Parameters
@@ -102,11 +100,11 @@ def _ridge(n_labels: int) -> Any:
 
 
 CANDIDATES = (
-    Candidate("boosting", _boosting, fewest_labels=300, most_work=3e7, sparse=False),
-    Candidate("logistic, C = 0.01", _logistic(0.01), bins=True),
-    Candidate("logistic, C = 0.1", _logistic(0.1), bins=True, most_work=3e7),
-    Candidate("logistic, C = 1", _logistic(1.0), bins=True, most_work=3e7),
-    Candidate("ridge", _ridge, bins=True, sparse=False),
+    StudentCandidate("boosting", _boosting, fewest_labels=300, most_work=3e7, sparse=False),
+    StudentCandidate("logistic, C = 0.01", _logistic(0.01), bins=True),
+    StudentCandidate("logistic, C = 0.1", _logistic(0.1), bins=True, most_work=3e7),
+    StudentCandidate("logistic, C = 1", _logistic(1.0), bins=True, most_work=3e7),
+    StudentCandidate("ridge", _ridge, bins=True, sparse=False),
 )
 """What the default student is chosen from, the most trusted first.
 
@@ -116,12 +114,12 @@ candidate is taken only where it is clearly better. Its settings were searched o
 """
 
 
-def learning_of(given: Any, lesson: Lesson, schema: Schema, encoder: Encoder | None = None) -> Learning:
+def learner_of_student(given: Any, lesson: Lesson, schema: Schema, encoder: Encoder | None = None) -> Learning:
     """Return the learner of a student: a preset's name, an estimator, or the best candidate for these labels."""
     if isinstance(given, str) and given == NETWORK:
         return _network(lesson, schema, encoder)
     if (given is None or isinstance(given, str)) and encoder is None:
-        from mapl.data.encoding import encoder_for
+        from mapl.data.encoding.choice import encoder_for
 
         encoder = encoder_for(schema, lesson.rows)
     if given is None or (isinstance(given, str) and given == AUTO):
@@ -142,8 +140,8 @@ def _on_images(encoder: Encoder | None, schema: Schema) -> Learning | None:
     """
     from sklearn.pipeline import Pipeline
 
-    from mapl.data.public_encoder import PublicEncoder
-    from mapl.students.kernel import KernelStudent
+    from mapl.data.encoding.public_encoder import PublicEncoder
+    from mapl.students.images.kernel import KernelStudent
 
     if not isinstance(encoder, PublicEncoder) or any(column.kind == "text" for column in schema.columns):
         return None
@@ -153,10 +151,10 @@ def _on_images(encoder: Encoder | None, schema: Schema) -> Learning | None:
 
 def _network(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learning:
     """Return the network for images, which learns from mended labels, or refuse it before anything is spent."""
-    from mapl.data.public_encoder import PublicEncoder
-    from mapl.students.convolution import ConvolutionStudent
-    from mapl.students.mending import Mending
-    from mapl.students.network_training import require_torch
+    from mapl.data.encoding.public_encoder import PublicEncoder
+    from mapl.students.images.convolution import ConvolutionStudent
+    from mapl.students.images.network_training import require_torch
+    from mapl.students.strategies.cross_checked import Mending
 
     kinds = [column.kind for column in schema.columns]
     if kinds != ["image"]:
@@ -194,7 +192,7 @@ def _chosen(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learning
 
 def encoders_of(encoder: Encoder | None, schema: Schema, n_labels: int) -> dict[bool, Encoder]:
     """Return the encoders with and without bins; a table of many numbers goes without."""
-    from mapl.data.encoding import with_bins
+    from mapl.data.encoding.choice import with_bins
 
     width = sum(len(column.cuts) + 1 for column in schema.columns)
     return {
@@ -202,7 +200,7 @@ def encoders_of(encoder: Encoder | None, schema: Schema, n_labels: int) -> dict[
     }
 
 
-def clearly_more(hits: Hits, others: Hits) -> bool:
+def clearly_more(hits: Floats, others: Floats) -> bool:
     """Say whether the first hits are more by two standard errors; both are of the same rows."""
     gain = hits - others
     return bool(gain.mean() > 2 * gain.std() / np.sqrt(len(gain)))
@@ -210,7 +208,7 @@ def clearly_more(hits: Hits, others: Hits) -> bool:
 
 def _held_out_hits(
     estimator: Any, encoded: Any, codes: Labels, weights: NDArray[np.float64] | None, seed: int
-) -> Hits:
+) -> Floats:
     """Say for each label whether a model that was fitted on the other folds predicts it.
 
     Hits instead of probabilities: boosting in small steps keeps its probabilities too near to one half to be judged

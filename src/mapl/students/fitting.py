@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.classes import Classes
-from mapl.data.rows import Rows, for_learner, n_rows
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.rows import Rows, for_learner, n_rows
 from mapl.errors import InvalidParameter
 from mapl.students.lesson import Lesson
-from mapl.teachers.estimator import fresh
-from mapl.teachers.spelling import codes_of, natural
+from mapl.teachers.learners.estimator import fresh
+from mapl.teachers.learners.spelling import codes_of, natural
 
 if TYPE_CHECKING:
-    from mapl.students.mending import Mending
+    from mapl.students.strategies.cross_checked import Mending
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Coded:
         return np.asarray(self.model.predict_proba(rows))
 
 
-def fitted(learning: Learning, lesson: Lesson) -> Any:
+def fit_model(learning: Learning, lesson: Lesson) -> Any:
     """Fit on the rows that have a label; a single class needs no learner and becomes a constant.
 
     Everything here is public, so a failure is told in the learner's own words.
@@ -75,8 +75,8 @@ def fitted(learning: Learning, lesson: Lesson) -> Any:
     model = fresh(learning.estimator, known.seed)
     targets = places if learning.codes_only else names[known.codes]
     try:
-        with quietly():
-            model.fit(handed(model, known.rows), targets, **_weights(model, known))
+        with quietly(), weights_by_name():
+            model.fit(hand_over(model, known.rows), targets, **_weights(model, known))
     except InvalidParameter:
         raise
     except Exception as failure:
@@ -88,12 +88,12 @@ def fitted(learning: Learning, lesson: Lesson) -> Any:
     return Coded(model, names[present]) if learning.codes_only else model
 
 
-def predicted_codes(model: Any, rows: Rows, classes: Classes) -> NDArray[np.int64]:
+def predict_codes(model: Any, rows: Rows, classes: Classes) -> NDArray[np.int64]:
     """Return the class number that a model predicts for each row, UNKNOWN where it names no class."""
-    return codes_of(model.predict(handed(model, rows)), classes, n_rows(rows))
+    return codes_of(model.predict(hand_over(model, rows)), classes, n_rows(rows))
 
 
-def handed(model: Any, rows: Rows) -> Rows:
+def hand_over(model: Any, rows: Rows) -> Rows:
     """Return rows as a model takes them: mapl's own parts take any kind, other learners a frame or a matrix."""
     own = encoder_of(model) is not None or getattr(model, "takes_any_rows", False)
     return rows if own else for_learner(rows)
@@ -103,7 +103,7 @@ def encoder_of(model: Any) -> Any | None:
     """Return mapl's own encoder at the beginning of a Pipeline, None where there is none."""
     from sklearn.pipeline import Pipeline
 
-    from mapl.data.encoder import Encoder
+    from mapl.data.encoding.encoder import Encoder
 
     first = model.steps[0][1] if isinstance(model, Pipeline) else None
     return first if isinstance(first, Encoder) else None
@@ -114,6 +114,19 @@ def quietly() -> Iterator[None]:
     """Keep back a learner's complaints about its convergence; on noisy labels nothing can be done about it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # ConvergenceWarning is one
+        yield
+
+
+@contextmanager
+def weights_by_name() -> Iterator[None]:
+    """Hand weights to the step that they are named after, also where a user routes metadata of models of their own.
+
+    With scikit-learn's metadata routing switched on a Pipeline takes no weights that its steps did not ask for, and
+    a fit that came so far has spent its budget.
+    """
+    from sklearn import config_context
+
+    with config_context(enable_metadata_routing=False):
         yield
 
 

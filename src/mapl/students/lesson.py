@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.classes import Classes
-from mapl.data.rows import Rows, n_rows, take
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.rows import Rows, n_rows, take
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.types import ABSTAIN, Flags, Labels
 
@@ -43,10 +43,7 @@ class Lesson:
         codes = np.full(n, ABSTAIN, dtype=np.int32)
         codes[: len(given)] = given
         if (codes == ABSTAIN).all():
-            raise InvalidData(
-                f"None of the {n} public rows got a released label, so there is nothing to learn from. Ask with a "
-                "mechanism that answers everything (link, noisy-max), a larger epsilon, or fewer questions."
-            )
+            raise nothing_to_learn(n)
         return cls(rows, codes, classes, weights=_checked_weights(weights, n), seed=seed)
 
     @property
@@ -63,6 +60,14 @@ class Lesson:
 
     def reseeded(self, offset: int) -> Lesson:
         return replace(self, seed=self.seed + offset)
+
+
+def nothing_to_learn(n_public: int) -> InvalidData:
+    """Return the error of a student that nothing was released for."""
+    return InvalidData(
+        f"None of the {n_public} public rows got a released label, so there is nothing to learn from. Ask with a "
+        "mechanism that answers everything (link, noisy-max), a larger epsilon, or fewer questions."
+    )
 
 
 def _checked_weights(weights: NDArray[Any] | None, n: int) -> NDArray[np.float64] | None:

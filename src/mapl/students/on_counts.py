@@ -7,31 +7,34 @@ learn from is an unbiased estimate of how often it is right on private records, 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mapl.data.classes import Classes
-from mapl.data.conform import conformed
-from mapl.data.encoder import Encoder
-from mapl.data.public_encoder import PublicEncoder
-from mapl.data.rows import Rows, checked, is_matrix, n_rows, take
-from mapl.data.schema import Schema
+from mapl.data.encoding.encoder import Encoder
+from mapl.data.encoding.public_encoder import PublicEncoder
+from mapl.data.reading.conform import conform
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.rows import Rows, check_rows, is_matrix, n_rows, take
+from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData
-from mapl.students.auto import AUTO, Candidate, clearly_more, encoders_of, learning_of
-from mapl.students.fitting import Learning, fitted, predicted_codes
+from mapl.students.auto import AUTO, StudentCandidate, clearly_more, encoders_of, learner_of_student
+from mapl.students.fitting import Learning, fit_model, predict_codes
 from mapl.students.lesson import Lesson
+from mapl.students.probabilities.by_counts import scale_by_counts
+from mapl.students.probabilities.scale import ScoreScale
+from mapl.students.probabilities.scores import class_scores
 from mapl.students.student import Student
-from mapl.types import ABSTAIN, Labels
-
-Counts = NDArray[np.int64]
-Numbers = NDArray[np.int64]
-Weights = NDArray[np.float64]
+from mapl.types import ABSTAIN, Floats, Integers, Labels
 
 HELD_OUT = 0.2
 """The share of the cells that candidates are compared on."""
+
+N_PARTS = 2
+"""On so many such shares, one after the other, probabilities are compared with counts; of images on one."""
 
 FEWEST_CELLS = 50
 STRATEGY = "counts"
@@ -43,19 +46,21 @@ MOST_WORK = 3e7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """One release: the cell of every public row, the noisy count of every cell and class, and the price."""
+    """One release: the cell of every public row, the noisy count of every cell and class, price and noise."""
 
-    cells: Numbers
-    counts: Counts
+    cells: Integers
+    counts: Integers
     epsilon: float
+    deviation: float = 0.0
+    """That of the noise of a count; what the price says where it is not given."""
 
     @property
-    def members(self) -> Numbers:
+    def members(self) -> Integers:
         """How many public rows share the cell of each row."""
         return np.bincount(self.cells, minlength=len(self.counts))[self.cells]
 
     @property
-    def shares(self) -> Weights:
+    def shares(self) -> Floats:
         """How much each row speaks for each class.
 
         A cell's noisy counts above its third largest, or above zero, shared by its public rows: true counts are
@@ -69,21 +74,21 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taught:
+class TaughtByCounts:
     """Public rows and what the rounds of a run say about them. All public."""
 
     rows: Rows
     rounds: tuple[Round, ...]
 
     @property
-    def shares(self) -> Weights:
+    def shares(self) -> Floats:
         """How much each row speaks for each class; rounds with less noise count more."""
         total = sum(one.epsilon**2 for one in self.rounds)
         parts = [one.shares * (one.epsilon**2 / total) for one in self.rounds]
         return np.asarray(np.sum(parts, axis=0))
 
     @property
-    def leads(self) -> tuple[Labels, Weights]:
+    def leads(self) -> tuple[Labels, Floats]:
         """The leading class of each row, and by how much it leads."""
         shares = self.shares
         ranked = np.sort(shares, axis=1)
@@ -95,7 +100,7 @@ class Taught:
         codes, lead = self.leads
         return np.where(lead > 0, codes, ABSTAIN).astype(np.int32)
 
-    def lesson(self, classes: Classes, where: Numbers, seed: int) -> Lesson:
+    def lesson(self, classes: Classes, where: Integers, seed: int) -> Lesson:
         """Return the lesson of some rows: one copy of a row per class that it speaks for, weighted by how much."""
         shares = self.shares[where]
         row, code = np.nonzero(shares)
@@ -109,13 +114,22 @@ class Taught:
             take(self.rows, where[row]), code.astype(np.int32), classes, weights=weights / weights.mean(), seed=seed
         )
 
-    def hits(self, model: Any, classes: Classes, where: Numbers) -> Weights:
+    def leading_lesson(self, classes: Classes, where: Integers, seed: int) -> Lesson:
+        """Return the lesson of the leading classes of some rows, each by how far it leads."""
+        codes, lead = self.leads
+        where = where[lead[where] > 0]
+        if not len(where):
+            return self.lesson(classes, where, seed)
+        weights = lead[where] / lead[where].mean()
+        return Lesson(take(self.rows, where), codes[where], classes, weights=weights, seed=seed)
+
+    def hits(self, model: Any, classes: Classes, where: Integers) -> Floats:
         """Estimate how many private records near each of some rows a model is right about: a noisy count, shared.
 
         Added up over cells that the model did not learn from, the estimate is unbiased.
         """
         last = self.rounds[-1]
-        predicted = predicted_codes(model, take(self.rows, where), classes)
+        predicted = predict_codes(model, take(self.rows, where), classes)
         return np.asarray(last.counts[last.cells[where], predicted] / last.members[where])
 
 
@@ -152,10 +166,10 @@ def _logistic(n_labels: int) -> Any:
 
 
 CANDIDATES = (
-    Candidate("boosting", _boosting, fewest_labels=300, most_work=MOST_WORK, sparse=False),
-    Candidate(TREES, _extra_trees),
-    Candidate("forest", _forest, most_work=MOST_WORK),
-    Candidate("logistic", _logistic, bins=True, most_work=10 * MOST_WORK),
+    StudentCandidate("boosting", _boosting, fewest_labels=300, most_work=MOST_WORK, sparse=False),
+    StudentCandidate(TREES, _extra_trees),
+    StudentCandidate("forest", _forest, most_work=MOST_WORK),
+    StudentCandidate("logistic", _logistic, bins=True, most_work=10 * MOST_WORK),
 )
 """What the default student of a table is chosen from, the most trusted first; released counts judge them.
 
@@ -164,8 +178,28 @@ on Mushroom, so they come first where all columns are categories, and on Coverty
 """
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CountStudent:
+    """How a student learns from counts: who learns, and what was declared about the rows."""
+
+    classes: Classes
+    schema: Schema
+    learner: Any = None
+    encoder: Encoder | None = None
+
+    def train(self, rows: Rows, rounds: tuple[Round, ...]) -> Student:
+        """Train it on public rows and the counts of one round or two, which is post-processing."""
+        return train_on_counts(
+            TaughtByCounts(rows, rounds),
+            classes=self.classes,
+            schema=self.schema,
+            learner=self.learner,
+            encoder=self.encoder,
+        )
+
+
 def train_on_counts(
-    taught: Taught,
+    taught: TaughtByCounts,
     *,
     classes: Classes,
     schema: Schema,
@@ -184,47 +218,87 @@ def train_on_counts(
     -----
     Guarantee: none of its own and none needed; this is post-processing of released counts.
     """
-    rows = conformed(checked(taught.rows, "public rows"), schema, "public rows")
+    rows = conform(check_rows(taught.rows, "public rows"), schema, "public rows", public=True)
     taught = replace(taught, rows=rows)
     lesson = taught.lesson(classes, np.arange(n_rows(rows)), seed)
+    teach = taught.lesson
     if learner is None or (isinstance(learner, str) and learner == AUTO):
-        learning, lesson = _chosen(taught, lesson, schema, encoder)
+        if isinstance(encoder, PublicEncoder) and encoder.lens:
+            learning, teach = _on_images(encoder), taught.leading_lesson
+            lesson = teach(classes, np.arange(n_rows(rows)), seed)
+        else:
+            learning = _chosen(taught, lesson, schema, encoder)
     else:
-        learning = learning_of(learner, lesson, schema, encoder)
+        learning = learner_of_student(learner, lesson, schema, encoder)
     present = np.unique(lesson.codes)
     never = [repr(name) for code, name in enumerate(classes.names) if code not in present]
     return Student(
-        model=fitted(learning, lesson),
+        model=fit_model(learning, lesson),
         classes=classes,
         schema=schema,
         learner=learning.name,
         strategy=STRATEGY,
         n_labels=n_rows(rows),
         on_matrix=is_matrix(rows),
+        scale=_scaled(taught, learning, teach, classes, seed),
         warnings=(f"No noisy count speaks for {', '.join(never)}; the student never predicts it.",)
         if never
         else (),
     )
 
 
-def _chosen(taught: Taught, lesson: Lesson, schema: Schema, encoder: Encoder | None) -> tuple[Learning, Lesson]:
-    """Return the learner that predicts the counts of held-out cells best, and what it learns from."""
-    if isinstance(encoder, PublicEncoder) and encoder.lens:
-        return _on_images(taught, lesson, encoder)
+def _scaled(
+    taught: TaughtByCounts,
+    learning: Learning,
+    teach: Callable[[Classes, Integers, int], Lesson],
+    classes: Classes,
+    seed: int,
+) -> ScoreScale | None:
+    """Return what makes probabilities of scores, by counts of cells that models did not learn from.
+
+    A few parts of the cells will do: slope and offsets are few numbers.
+    """
+    last = taught.rounds[-1]
+    if len(last.counts) < FEWEST_CELLS:
+        return None
+    parts = np.random.default_rng(seed).random(len(last.counts))[last.cells]
+    n_parts = 1 if teach == taught.leading_lesson else N_PARTS
+    scores, where = [], []
+    for number in range(n_parts):
+        drawn = (number * HELD_OUT <= parts) & (parts < (number + 1) * HELD_OUT)
+        unseen, seen = np.flatnonzero(drawn), np.flatnonzero(~drawn)
+        if not len(unseen) or not taught.shares[seen].any():
+            return None
+        try:
+            model = fit_model(learning, teach(classes, seen, seed))
+            scores.append(class_scores(model, take(taught.rows, unseen), classes))
+        except ValueError:  # a learner for which a part of the cells is too little keeps its own probabilities
+            return None
+        where.append(unseen)
+    rows = np.concatenate(where)
+    members = last.members[rows].astype(np.float64)
+    deviation = last.deviation or math.sqrt(2) / last.epsilon
+    return scale_by_counts(
+        np.concatenate(scores), last.counts[last.cells[rows]] / members[:, None], deviation, members
+    )
+
+
+def _chosen(taught: TaughtByCounts, lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learning:
+    """Return the learner that predicts the counts of held-out cells best."""
     learnings = _suited(lesson, schema, None if isinstance(encoder, PublicEncoder) else encoder)
     last = taught.rounds[-1]
     drawn = np.random.default_rng(lesson.seed).random(len(last.counts)) < HELD_OUT
     unseen, seen = np.flatnonzero(drawn[last.cells]), np.flatnonzero(~drawn[last.cells])
     too_few = len(last.counts) < FEWEST_CELLS or not len(unseen) or not taught.shares[seen].any()
     if too_few or len(learnings) == 1:
-        return learnings[0], lesson
+        return learnings[0]
     part = taught.lesson(lesson.classes, seen, lesson.seed)
-    best, most = learnings[0], taught.hits(fitted(learnings[0], part), lesson.classes, unseen)
+    best, most = learnings[0], taught.hits(fit_model(learnings[0], part), lesson.classes, unseen)
     for one in learnings[1:]:
-        hits = taught.hits(fitted(one, part), lesson.classes, unseen)
+        hits = taught.hits(fit_model(one, part), lesson.classes, unseen)
         if clearly_more(hits, most):
             best, most = one, hits
-    return best, lesson
+    return best
 
 
 def _suited(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> list[Learning]:
@@ -233,7 +307,7 @@ def _suited(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> list[Lea
 
     encoders = encoders_of(encoder, schema, len(lesson.codes))
     encoded = {bins: one.transform(lesson.rows) for bins, one in encoders.items()}
-    candidates: tuple[Candidate, ...] = CANDIDATES
+    candidates: tuple[StudentCandidate, ...] = CANDIDATES
     if all(column.kind == "category" for column in schema.columns):
         candidates = tuple(sorted(CANDIDATES, key=lambda one: one.name != TREES))  # stable: it comes first
     return [
@@ -246,20 +320,14 @@ def _suited(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> list[Lea
     ]
 
 
-def _on_images(taught: Taught, lesson: Lesson, encoder: PublicEncoder) -> tuple[Learning, Lesson]:
+def _on_images(encoder: PublicEncoder) -> Learning:
     """Return the kernel that learns from cleaned labels: each row's leading class, by how far it leads.
 
     It is compared with nothing: counts are cleaned with the help of all public rows, so none could be held out.
     """
     from sklearn.pipeline import Pipeline
 
-    from mapl.students.kernel import KernelStudent
+    from mapl.students.images.kernel import KernelStudent
 
     model = KernelStudent(n_spectral=encoder.n_spectral)
-    learning = Learning(f"{AUTO}: kernel on cleaned counts", Pipeline([("encode", encoder), ("model", model)]))
-    codes, lead = taught.leads
-    where = np.flatnonzero(lead > 0)
-    weights = lead[where] / lead[where].mean()
-    return learning, Lesson(
-        take(taught.rows, where), codes[where], lesson.classes, weights=weights, seed=lesson.seed
-    )
+    return Learning(f"{AUTO}: kernel on cleaned counts", Pipeline([("encode", encoder), ("model", model)]))

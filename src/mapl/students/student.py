@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.classes import UNKNOWN, Classes
-from mapl.data.conform import conformed
-from mapl.data.entries import numbers, pixels
-from mapl.data.rows import Rows, checked, column, is_matrix, names, select
-from mapl.data.schema import Schema, draft
+from mapl.data.reading.conform import conform
+from mapl.data.reading.entries import numbers, pixels
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.number_range import NumberRange
+from mapl.data.tables.rows import Rows, check_rows, column, is_matrix, names, select
+from mapl.data.tables.schema import Schema, draft_schema
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.students.auto import learning_of
-from mapl.students.fitting import handed, predicted_codes
+from mapl.students.auto import learner_of_student
+from mapl.students.fitting import hand_over
 from mapl.students.lesson import Lesson
-from mapl.students.strategies import Strategy, strategy_of
-from mapl.teachers.spelling import codes_of, natural
+from mapl.students.probabilities.by_votes import VoteLaw, scale_by_votes
+from mapl.students.probabilities.scale import ScoreScale
+from mapl.students.probabilities.scores import certain_codes, class_scores, raw_chances
+from mapl.students.strategies.names import Strategy, strategy_of
+from mapl.teachers.learners.spelling import natural
 
 if TYPE_CHECKING:
-    from mapl.data.encoder import Encoder
+    from mapl.data.encoding.encoder import Encoder
+    from mapl.students.file.stated_promise import StatedPromise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +35,8 @@ class Student:
     """A published model with everything that it takes to use it: its classes and the columns it expects.
 
     Its predictions are free: they are computed from what was released before. ``warnings`` says in words what
-    its user should know, for example that it knows one class only.
+    its user should know, for example that it knows one class only. ``number_range`` is there where it predicts
+    numbers, which lie in it; the classes are the ends of the range then.
     """
 
     model: Any
@@ -41,6 +48,13 @@ class Student:
     on_matrix: bool
     warnings: tuple[str, ...] = ()
     statement_sha256: str | None = None
+    scale: ScoreScale | None = None
+    """What makes probabilities of the model's scores; those of the model itself where it is missing."""
+    class_weights: tuple[float, ...] | None = None
+    """What probabilities are multiplied by before the largest one decides; nothing where it is missing."""
+    number_range: NumberRange | None = None
+    promise: StatedPromise | None = None
+    """What the statement that belongs to it promises; files that are older than this have none."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -48,34 +62,48 @@ class Student:
         return self.schema.names
 
     def predict(self, rows: Any) -> NDArray[Any]:
-        """Return the class name predicted for each row, as a whole number where all names are such."""
+        """Return the class name predicted for each row, as a whole number where all names are such; or a number."""
+        if self.number_range is not None:
+            return self.predict_numbers(rows)
         return np.asarray(natural(self.classes)[self.predict_codes(rows)])
+
+    def predict_numbers(self, rows: Any) -> NDArray[np.float64]:
+        """Return the number predicted for each row, where labels are numbers."""
+        if self.number_range is None:
+            raise InvalidParameter("The student predicts classes and no numbers; ask it to predict.")
+        ready = hand_over(self.model, self._ready(rows))
+        return np.asarray(self.model.predict(ready), dtype=np.float64)
 
     def predict_codes(self, rows: Any) -> NDArray[np.int64]:
         """Return the number of the class predicted for each row, counting the declared classes from 0."""
-        codes = predicted_codes(self.model, self._ready(rows), self.classes)
-        if (codes == UNKNOWN).any():
-            raise InvalidData(
-                f"The student's model answered with something else than its {len(self.classes)} classes; it must "
-                "predict the labels that it was trained on."
-            )
-        return codes
+        self._refuse_numbers()
+        if self.scale is None and self.class_weights is None:
+            return certain_codes(self.model, self._ready(rows), self.classes)
+        weights = 1.0 if self.class_weights is None else np.array(self.class_weights)
+        return np.asarray((self.predict_proba(rows) * weights).argmax(axis=1))
 
     def predict_proba(self, rows: Any) -> NDArray[np.float64]:
-        """Return a probability for each row and declared class, zero for a class the model never met."""
-        if not hasattr(self.model, "predict_proba"):
+        """Return a probability for each row and declared class.
+
+        A model without probabilities has the softmax of its scores, and one without scores 0.9 for the class that
+        it predicts; both are mended by the student's scale, where what was released gave one.
+        """
+        self._refuse_numbers()
+        ready = self._ready(rows)
+        if self.scale is None:
+            return raw_chances(self.model, ready, self.classes)
+        return self.scale(class_scores(self.model, ready, self.classes))
+
+    def _refuse_numbers(self) -> None:
+        if self.number_range is not None:
             raise InvalidParameter(
-                f"The student {self.learner} predicts classes without probabilities; train one that has them, for "
-                "example logistic."
+                f"The student predicts numbers, {self.number_range}, which have neither classes nor probabilities; "
+                "ask for predictions alone."
             )
-        known = np.asarray(self.model.predict_proba(handed(self.model, self._ready(rows))), dtype=np.float64)
-        shares = np.zeros((len(known), len(self.classes)))
-        shares[:, codes_of(self.model.classes_, self.classes, known.shape[1])] = known
-        return shares
 
     def _ready(self, rows: Any) -> Rows:
         """Return the student's columns of some rows in the form that it was trained on."""
-        rows = checked(rows, "rows to predict")
+        rows = check_rows(rows, "rows to predict")
         given = names(rows)
         if given is not None:
             missing = [name for name in self.columns if name not in given]
@@ -87,10 +115,10 @@ class Student:
             rows = select(rows, self.columns)
         else:
             self._check_matrix(rows)
-        rows = conformed(rows, self.schema, "rows to predict")
-        if self.on_matrix and not is_matrix(rows):
-            return np.column_stack([_numbers(column(rows, one.name), one.width) for one in self.schema.columns])
-        return rows
+        ready = conform(rows, self.schema, "rows to predict", public=True)
+        if self.on_matrix and not is_matrix(ready):
+            return np.column_stack([_numbers(column(ready, one.name), one.width) for one in self.schema.columns])
+        return ready
 
     def _check_matrix(self, rows: Rows) -> None:
         width = sum(one.width for one in self.schema.columns)
@@ -116,6 +144,7 @@ def train_student(
     schema: Schema | None = None,
     encoder: Encoder | None = None,
     weights: NDArray[Any] | None = None,
+    law: VoteLaw | None = None,
     seed: int = 0,
 ) -> Student:
     """Train a student on public rows and their released labels.
@@ -135,9 +164,11 @@ def train_student(
     schema
         What the columns are; drafted from the public rows where it is missing.
     encoder
-        The encoder of the run (`mapl.data.encoding`); made from these rows where it is missing.
+        The encoder of the run (`mapl.data.encoding.choice`); made from these rows where it is missing.
     weights
         How much each row counts.
+    law
+        How labels were released, where probabilities are to be shares of votes instead of chances of labels.
     seed
         Steers learners, bootstrap samples and arbitrary labels. None of them protects anybody.
 
@@ -154,11 +185,11 @@ def train_student(
     post-processing and keeps the release's (epsilon, delta).
     """
     strategy_of(strategy)  # so that a name that does not exist is told first
-    rows = checked(questions, "public rows")
-    schema = draft(rows, classes=classes.names) if schema is None else schema
-    rows = conformed(rows, schema, "public rows")
+    rows = check_rows(questions, "public rows")
+    schema = draft_schema(rows, classes=classes.names) if schema is None else schema
+    rows = conform(rows, schema, "public rows", public=True)
     lesson = Lesson.checked(rows, labels, classes, weights=weights, seed=seed)
-    learning = learning_of(learner, lesson, schema, encoder)
+    learning = learner_of_student(learner, lesson, schema, encoder)
     way = strategy_of(strategy, schema)
     model = way.fit(learning, lesson)
     return Student(
@@ -170,6 +201,7 @@ def train_student(
         n_labels=int(lesson.answered.sum()),
         on_matrix=is_matrix(rows),
         warnings=_warnings(lesson),
+        scale=None if law is None else scale_by_votes(partial(way.fit, learning), lesson, law),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,17 @@ class Ballot:
             block = votes[start : start + QUESTIONS_AT_ONCE].astype(np.int64)
             known = (block >= 0) & (block < self.n_classes)
             self._counts[np.arange(start, start + len(block)), np.where(known, block, FALLBACK)] += 1
+
+    def cast_counted(self, teachers: Sequence[int], counts: NDArray[np.int32]) -> None:
+        """Count the votes of several teachers that were counted together, one per teacher on every question."""
+        which = np.asarray(teachers, dtype=np.int64)
+        if self._voted[which].any() or len(np.unique(which)) != len(which):
+            raise GuaranteeBroken("A teacher voted twice; its unit would count twice, so nothing can be promised.")
+        whole = counts.shape == self._counts.shape and counts.min(initial=0) >= 0
+        if not whole or (counts.sum(axis=1) != len(which)).any():
+            raise GuaranteeBroken("A teacher must vote exactly once on every question.")
+        self._voted[which] = True
+        self._counts += counts
 
     def note_own_errors(self, k: int, wrong: int, tested: int) -> None:
         """Note how many of the rows that were kept from teacher k it got wrong, and how many there were."""

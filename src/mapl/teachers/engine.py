@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -17,18 +17,22 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.rows import Rows, n_rows, take
-from mapl.data.shards import Sharded
+from mapl.data.tables.rows import Rows, n_rows, take
+from mapl.data.units.shards import Sharded
+from mapl.engines.address import LOCAL
+from mapl.engines.cluster import Cluster
+from mapl.engines.opening import open_cluster
 from mapl.errors import InvalidParameter
 from mapl.teachers.ballot import Ballot
-from mapl.teachers.dispatch import bench, replies
-from mapl.teachers.learner import Learner
-from mapl.teachers.worker import VOTE
-from mapl.types import Flags, Tallies
+from mapl.teachers.learners.learner import Learner
+from mapl.teachers.together.polling import batches, count_together, train_batch
+from mapl.teachers.together.recognition import syllabus_of, syllabus_to_keep
+from mapl.teachers.workers.dispatch import bench, replies
+from mapl.teachers.workers.pool import n_workers
+from mapl.teachers.workers.worker import VOTE, TeacherTask, read_questions
+from mapl.types import Flags, OnProgress, Tallies
 
 SECONDS_BETWEEN_CHECKPOINTS = 5.0
-
-Progress = Callable[[int], None]
 
 
 class AnyBallot(Protocol):
@@ -67,10 +71,11 @@ def poll(
     ballot: Ballot | None = None,
     n_jobs: int = -1,
     time_limit: float | None = None,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
     checkpoint: Path | None = None,
     held_out: Flags | None = None,
     scratch: Path | None = None,
+    engine: str = LOCAL,
 ) -> Ballot:
     """Train every teacher that has not voted yet, ask it all questions, count its votes, and forget it.
 
@@ -86,7 +91,8 @@ def poll(
     n_jobs
         How many processes train at the same time; -1 for one per processor. Votes do not depend on it.
     time_limit
-        Seconds of computing that a teacher may use; by the clock it may take thrice as long. None for no limit.
+        Seconds of computing that a teacher may use; the clock does not count. Where teachers wait without computing
+        for as long, the poll stops (`Standstill`), since the clock decides about no vote. None for no limit.
     on_progress
         Called with the number of teachers that have voted.
     checkpoint
@@ -95,6 +101,8 @@ def poll(
         Rows that no teacher learns from; each teacher is tested on those of its own shard (`Ballot.own_errors`).
     scratch
         A private folder for temporary files, which may hold a shard; None for where the system has such files.
+    engine
+        Where teachers are trained, as `mapl.engines.address` reads it. Votes do not depend on it.
     """
     return gather(
         Ballot(n_rows(questions), n_classes, sharded.n_teachers) if ballot is None else ballot,
@@ -108,6 +116,7 @@ def poll(
         checkpoint=checkpoint,
         held_out=held_out,
         scratch=scratch,
+        engine=engine,
     )
 
 
@@ -120,10 +129,11 @@ def gather(
     n_classes: int,
     n_jobs: int = -1,
     time_limit: float | None = None,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
     checkpoint: Path | None = None,
     held_out: Flags | None = None,
     scratch: Path | None = None,
+    engine: str = LOCAL,
 ) -> Box:
     """Poll into whatever keeps the answers: a ballot of votes, or of scores. Parameters as in `poll`."""
     if (ballot.n_questions, ballot.n_classes, ballot.n_teachers) != (
@@ -136,23 +146,53 @@ def gather(
             f"teachers, the poll has {n_rows(questions)}, {n_classes} and {sharded.n_teachers}; take the settings "
             "of the run that began the ballot, or begin a new one."
         )
+    cluster = open_cluster(engine, n_workers(n_jobs))
     try:
         with bench(
             learner, "vote", n_classes=n_classes, questions=questions, time_limit=time_limit, scratch=scratch
         ) as job:
             saved = time.monotonic()
-            with closing(replies(job, partial(_parcel, sharded, held_out), ballot.missing(), n_jobs)) as came:
-                for k, reply in came:
-                    _cast(ballot, k, reply)
-                    if on_progress is not None:
-                        on_progress(ballot.n_voted)
-                    if checkpoint is not None and time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
-                        ballot.save(checkpoint)
-                        saved = time.monotonic()
+            for _ in _heard(ballot, learner, job, sharded, held_out, n_jobs, cluster):
+                if on_progress is not None:
+                    on_progress(ballot.n_voted)
+                if checkpoint is not None and time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
+                    ballot.save(checkpoint)
+                    saved = time.monotonic()
     finally:
         if checkpoint is not None:
             ballot.save(checkpoint)
     return ballot
+
+
+def _heard(
+    ballot: AnyBallot,
+    learner: Learner,
+    job: TeacherTask,
+    sharded: Sharded,
+    held_out: Flags | None,
+    n_jobs: int,
+    cluster: Cluster | None,
+) -> Iterator[None]:
+    """Have every teacher that is missing vote; yield whenever some have."""
+    parcel_of = partial(_parcel, sharded, held_out)
+    syllabus = syllabus_of(learner, read_questions(job)) if isinstance(ballot, Ballot) else None
+    if syllabus is None or not isinstance(ballot, Ballot):
+        with closing(replies(job, parcel_of, ballot.missing(), n_jobs, cluster=cluster)) as came:
+            for k, reply in came:
+                _cast(ballot, k, reply)
+                yield
+        return
+    questions = read_questions(job)
+    for batch in batches(ballot.missing()):
+        trained = train_batch(syllabus, sharded, held_out, batch)
+        # A shard with something unusual in it is one more task, and no other moment at which progress is told.
+        alone = dict(replies(job, parcel_of, trained.left, n_jobs, cluster=cluster))
+        ballot.cast_counted(list(trained.weights), count_together(syllabus, trained, questions, job.n_classes))
+        for k, errors in trained.own_errors.items():
+            ballot.note_own_errors(k, *errors)
+        for k, reply in alone.items():
+            _cast(ballot, k, reply)
+        yield
 
 
 def fit_teachers(
@@ -162,19 +202,31 @@ def fit_teachers(
     n_classes: int,
     n_jobs: int = -1,
     time_limit: float | None = None,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
     scratch: Path | None = None,
+    engine: str = LOCAL,
 ) -> Teachers:
     """Train every teacher and keep the models, for questions that come later. Parameters as in `poll`."""
     models: list[bytes | None] = [None] * sharded.n_teachers
-    with (
-        bench(learner, "keep", n_classes=n_classes, time_limit=time_limit, scratch=scratch) as job,
-        closing(replies(job, partial(_parcel, sharded, None), range(sharded.n_teachers), n_jobs)) as came,
-    ):
-        for done, (k, reply) in enumerate(came, start=1):
-            models[k] = reply
-            if on_progress is not None:
-                on_progress(done)
+    parcel_of = partial(_parcel, sharded, None)
+    syllabus = syllabus_to_keep(learner)
+    cluster = open_cluster(engine, n_workers(n_jobs))
+    with bench(learner, "keep", n_classes=n_classes, time_limit=time_limit, scratch=scratch) as job:
+        if syllabus is not None:
+            for batch in batches(range(sharded.n_teachers)):
+                trained = train_batch(syllabus, sharded, None, batch)
+                for k, weights in trained.weights.items():
+                    models[k] = None if weights is None else pickle.dumps(weights)
+                for k, reply in replies(job, parcel_of, trained.left, n_jobs, cluster=cluster):
+                    models[k] = reply
+                if on_progress is not None:
+                    on_progress(batch[-1] + 1)
+            return Teachers(learner, tuple(models), n_classes, n_jobs, time_limit)
+        with closing(replies(job, parcel_of, range(sharded.n_teachers), n_jobs, cluster=cluster)) as came:
+            for done, (k, reply) in enumerate(came, start=1):
+                models[k] = reply
+                if on_progress is not None:
+                    on_progress(done)
     return Teachers(learner, tuple(models), n_classes, n_jobs, time_limit)
 
 

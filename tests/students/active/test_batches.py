@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapl.data.encoder import Encoder
-from mapl.data.schema import draft
+from mapl.data.encoding.encoder import Encoder
+from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidParameter
 from mapl.students.active import Active, Inquiry, Pool
 from mapl.students.active.batches import ROUNDS, by_batches
@@ -98,7 +98,7 @@ def test_sparse_rows_are_seen_in_a_few_directions() -> None:
     draws = np.random.default_rng(0)
     texts = [" ".join(draws.choice(["red", "green", "blue", "grey", "pink"], 6)) for _ in range(60)]
     table = pa.table({"text": texts, "size": draws.normal(size=60)})
-    schema = draft(table, classes=("no", "yes"))
+    schema = draft_schema(table, classes=("no", "yes"))
     pool = Pool.of(table, Encoder.of(schema), 2)
     assert pool.rows.shape[0] == 60
     assert isinstance(pool.rows, np.ndarray)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exact_erm import FiniteClass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapl.errors import InvalidParameter
-from mapl.students.active.erm import FiniteClass, Linear, Thresholds
+from mapl.reproduce.crowds.cut_rules import ThresholdRules
+from mapl.students.active.erm import Linear
 
 POINTS = 7
 
@@ -24,7 +26,7 @@ def test_thresholds_are_searched_exactly(seen: list[tuple[int, int]]) -> None:
     x = np.array([one for one, _ in seen], dtype=np.float64).reshape(-1, 1)
     labels = np.array([label for _, label in seen], dtype=np.int32)
     rows = np.arange(POINTS, dtype=np.float64).reshape(-1, 1)
-    listed, quick = every_threshold().contest(x, labels, rows), Thresholds().contest(x, labels, rows)
+    listed, quick = every_threshold().contest(x, labels, rows), ThresholdRules().contest(x, labels, rows)
     assert quick.error == pytest.approx(listed.error)
     for i in range(POINTS):
         # Several classifiers may be best; where they call a row differently, the other side costs nothing more.

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from mapl.errors import InvalidParameter
 from mapl.noise import ONE, Coins
-from mapl.prediction.hypotheses.protocol import Counts, Selection
+from mapl.prediction.hypotheses.protocol import Selection
+from mapl.types import Integers
 
 WORD = 64
 GLANCE = 24
@@ -50,7 +51,7 @@ def as_selection(by: str) -> str:
     return by
 
 
-def cumulated(masses: Iterable[Ball], bits: int) -> list[Ball]:
+def cumulate(masses: Iterable[Ball], bits: int) -> list[Ball]:
     """Return the running sums of the masses at the given precision."""
     with ctx.workprec(bits):
         return list(accumulate(masses))
@@ -82,16 +83,16 @@ def _place(ends: Callable[[int], Sequence[Ball]], uniform: int, n_bits: int, pre
         return place if sure else None
 
 
-def pick_by_gap(gaps: Counts, rate: float, coins: Coins) -> int:
+def pick_by_gap(gaps: Integers, rate: float, coins: Coins) -> int:
     """Return index i with probability proportional to exp(-rate * gaps[i]), exactly; the least gap is 0."""
     sizes = np.bincount(gaps)
     present = np.flatnonzero(sizes)
-    ends = cache(lambda bits: cumulated(gap_masses(present, sizes[present], rate, bits=bits), bits))
+    ends = cache(lambda bits: cumulate(gap_masses(present, sizes[present], rate, bits=bits), bits))
     members = np.flatnonzero(gaps == present[pick(ends, coins)])
     return int(members[coins.below(np.array([len(members)]))[0]])
 
 
-def gap_masses(gaps: Counts, sizes: Counts, rate: float, *, bits: int) -> list[Ball]:
+def gap_masses(gaps: Integers, sizes: Integers, rate: float, *, bits: int) -> list[Ball]:
     """Return sizes * exp(-rate * gaps) for ascending gaps, with all negligible ones in one last ball.
 
     Together they weigh less than 2**-bits of the first.
@@ -109,11 +110,11 @@ def gap_masses(gaps: Counts, sizes: Counts, rate: float, *, bits: int) -> list[B
         return masses
 
 
-def gap_mass(gaps: Counts, rate: float, *, bits: int) -> Ball:
+def gap_mass(gaps: Integers, rate: float, *, bits: int) -> Ball:
     """Return the sum of exp(-rate * gap)."""
     sizes = np.bincount(gaps)
     present = np.flatnonzero(sizes)
-    return cumulated([arb(0), *gap_masses(present, sizes[present], rate, bits=bits)], bits)[-1]
+    return cumulate([arb(0), *gap_masses(present, sizes[present], rate, bits=bits)], bits)[-1]
 
 
 def as_numerator(share: Ball) -> int:
@@ -123,23 +124,23 @@ def as_numerator(share: Ball) -> int:
     return min(max(int(nearest), 0), ONE)
 
 
-def permute_and_flip(gaps: Counts, rate: float, coins: Coins) -> int:
+def permute_and_flip(gaps: Integers, rate: float, coins: Coins) -> int:
     """Return the first index, in random order, whose coin accepts it.
 
     Every index flips its own coin whatever the order, so the first accepted one is a uniform one of the
     accepted ones; the least gap, 0, is always accepted.
     """
-    accepted = np.flatnonzero(coins.flip(accepting(rate).take(gaps, mode="clip")))
+    accepted = np.flatnonzero(coins.flip(accepting_numerators(rate).take(gaps, mode="clip")))
     return int(accepted[coins.below(np.array([len(accepted)]))[0]])
 
 
-def permute_and_flip_law(gaps: Counts, rate: float) -> NDArray[np.float64]:
+def permute_and_flip_law(gaps: Integers, rate: float) -> NDArray[np.float64]:
     """Return the chance of every index, to about 1e-12: p_i times the integral of the others' rejections.
 
     At place t of the order each other index comes earlier with probability t and then has to reject; the
     integrand falls like exp(-t * sum p), so panels that halve towards 0 with 64 Gauss nodes each hold it.
     """
-    chances = accepting(rate).take(gaps, mode="clip") / ONE
+    chances = accepting_numerators(rate).take(gaps, mode="clip") / ONE
     kinds, kind, sizes = np.unique(chances, return_inverse=True, return_counts=True)
     nodes, weights = np.polynomial.legendre.leggauss(64)
     edges = np.concatenate(([0.0], 0.5 ** np.arange(len(gaps).bit_length() + 6, -1, -1)))
@@ -153,7 +154,7 @@ def permute_and_flip_law(gaps: Counts, rate: float) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=16)
-def accepting(rate: float) -> Counts:
+def accepting_numerators(rate: float) -> Integers:
     """Return numerators over 2**62 near exp(-rate * gap) that never fall by more than the factor exp(-rate) a step.
 
     Each is the last one times a fraction just above exp(-rate), rounded up; the last is held for all larger gaps.

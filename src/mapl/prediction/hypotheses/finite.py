@@ -66,7 +66,7 @@ class Finite(BuiltIn, Silent):
             return FinitePatterns(self.hypotheses[:1], self.n_features)
         first: dict[bytes, Hypothesis] = {}
         for hypothesis in self.hypotheses:
-            first.setdefault(np.packbits(labelled_one(hypothesis, points)).tobytes(), hypothesis)
+            first.setdefault(np.packbits(points_labelled_one(hypothesis, points)).tobytes(), hypothesis)
         return FinitePatterns(tuple(first.values()), self.n_features)
 
     def n_patterns(self, n_points: int) -> int:
@@ -90,14 +90,14 @@ class FinitePatterns(Silent):
     def errors(self, X: NDArray[Any], y: NDArray[Any]) -> ListedErrors:
         points = as_points(X, n_features=self.n_features)
         ones = as_ones(y, n_points=len(points))
-        counts = [int((labelled_one(h, points) != ones).sum()) if len(points) else 0 for h in self]
+        counts = [int((points_labelled_one(h, points) != ones).sum()) if len(points) else 0 for h in self]
         return ListedErrors(np.array(counts, dtype=np.int64), self.representatives.__getitem__, self.votes)
 
     def votes(self, x: Points) -> Flags:
-        return np.concatenate([labelled_one(h, x[None]) for h in self])
+        return np.concatenate([points_labelled_one(h, x[None]) for h in self])
 
 
-def labelled_one(hypothesis: Hypothesis, points: Points) -> Flags:
+def points_labelled_one(hypothesis: Hypothesis, points: Points) -> Flags:
     """Return which points the hypothesis labels 1."""
     return np.asarray(hypothesis.predict(points) == 1)
 

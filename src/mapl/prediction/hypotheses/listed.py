@@ -21,9 +21,9 @@ from mapl.prediction.hypotheses.draw import (
     permute_and_flip_law,
     pick_by_gap,
 )
-from mapl.prediction.hypotheses.protocol import Counts, Hypothesis, Points, Selection
+from mapl.prediction.hypotheses.protocol import Hypothesis, Points, Selection
 from mapl.prediction.hypotheses.sample import Silent, as_points
-from mapl.types import Flags
+from mapl.types import Flags, Integers
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,7 +33,7 @@ class ListedErrors(Silent):
     ``votes(x)`` tells for every pattern whether its representative labels the one point x (a row) with 1.
     """
 
-    counts: Counts
+    counts: Integers
     representative: Callable[[int], Hypothesis]
     votes: Callable[[Points], Flags]
 
@@ -42,7 +42,7 @@ class ListedErrors(Silent):
         return int(self.counts.min())
 
     @property
-    def gaps(self) -> Counts:
+    def gaps(self) -> Integers:
         """How many errors each pattern makes more than the best."""
         return np.asarray(self.counts - self.counts.min())
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from mapl.errors import InvalidParameter
 from mapl.prediction.hypotheses.finite import MOST_LISTED, FinitePatterns
-from mapl.prediction.hypotheses.halfplanes import Constant
 from mapl.prediction.hypotheses.protocol import HypothesisClass
 from mapl.prediction.hypotheses.row_by_row import row_by_row
 from mapl.prediction.hypotheses.sample import BuiltIn, as_points
+from mapl.prediction.hypotheses.space.halfplanes import ConstantPatterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class OwnClass(BuiltIn):
             raise InvalidParameter(
                 f"The class lists more than {MOST_LISTED} rules for so many points; take a smaller subset."
             )
-        return FinitePatterns(tuple(map(row_by_row, listed)) or (Constant(0),), 1)
+        return FinitePatterns(tuple(map(row_by_row, listed)) or (ConstantPatterns(0),), 1)
 
     def n_patterns(self, n_points: int) -> int:
         return self.hypotheses.n_patterns(n_points)

@@ -14,7 +14,6 @@ from mapl.types import Labels
 Points = NDArray[np.float64]
 """Points as rows, features as columns; finite numbers."""
 
-Counts = NDArray[np.int64]
 
 Selection = Literal["exponential", "permute-and-flip"]
 """How a hypothesis is drawn by its errors; see `draw`."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mapl.release.chain import PLAN, Record
+from mapl.release.ledger.chain import KEYS, PLAN, Record
 
 MOST_POINTS = 400
 AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SpentPoint:
     """All that was published up to an entry of the chain."""
 
     entry: int
@@ -24,7 +24,7 @@ class Point:
 class History:
     """Points along the chain of one stage; the first and the newest one are always among them."""
 
-    points: list[Point] = field(default_factory=lambda: [Point(0, 0, 0)])
+    points: list[SpentPoint] = field(default_factory=lambda: [SpentPoint(0, 0, 0)])
     seen: int = -1
 
     def take(self, records: Sequence[Record]) -> None:
@@ -32,7 +32,7 @@ class History:
         for record in records:
             if record.number > self.seen:
                 self.seen = record.number
-                if record.kind != PLAN:
-                    self.points.append(Point(record.number, record.all_answered, record.all_abstained))
+                if record.kind not in (PLAN, KEYS):  # which count no answers
+                    self.points.append(SpentPoint(record.number, record.all_answered, record.all_abstained))
         while len(self.points) > MOST_POINTS:
             self.points = [*self.points[:-1:2], self.points[-1]]

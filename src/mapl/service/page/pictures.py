@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from mapl.report.figures import count
-from mapl.service.page.history import Point
+from mapl.service.page.history import SpentPoint
 
-WIDTH, HEIGHT, FOOT = 640.0, 160.0, 24.0
+WIDTH, HEIGHT, FOOT = 640.0, 160.0, 1.0
 
 
 def gauge(used: int, most: int, *, name: str, style: str) -> Markup:
@@ -22,8 +22,11 @@ def gauge(used: int, most: int, *, name: str, style: str) -> Markup:
     ).format(f"{name}: {count(used)} of {count(most)}", style, filled)
 
 
-def timeline(points: Sequence[Point]) -> Markup:
-    """Draw all answers and abstentions so far along the entries of the ledger, as two stacked areas."""
+def timeline(points: Sequence[SpentPoint]) -> Markup:
+    """Draw all answers and abstentions so far along the entries of the ledger, as two stacked areas.
+
+    Words stand below and not inside, where they would shrink with the picture.
+    """
     last = points[-1]
     total = max(1, last.answered + last.abstained)
     span = max(1, last.entry)
@@ -41,13 +44,11 @@ def timeline(points: Sequence[Point]) -> Markup:
         '<title id="timeline-title">{title}</title>'
         '<path class="abstained" d="{all}"/><path class="answered" d="{answers}"/>'
         '<path class="axis" d="M0 {foot:.0f} H{w:.0f}"/>'
-        '<text class="tick" x="0" y="{words:.0f}">first entry of the ledger</text>'
-        '<text class="tick" x="{w:.0f}" y="{words:.0f}" text-anchor="end">entry {last}</text></svg>'
+        '</svg><p class="ends"><span>first entry of the ledger</span><span>entry {last}</span></p>'
     ).format(
         w=WIDTH,
-        h=HEIGHT + FOOT,
+        h=HEIGHT + FOOT,  # room for the line of the axis
         foot=HEIGHT,
-        words=HEIGHT + FOOT - 6,
         title=f"{count(last.answered)} answers and {count(last.abstained)} abstentions by entry {last.entry}",
         all=path([point.answered + point.abstained for point in points]),
         answers=path([point.answered for point in points]),

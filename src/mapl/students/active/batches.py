@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from mapl.students.active.inquiry import Inquiry
-from mapl.students.active.pool import Floats, Numbers, Pool
-from mapl.types import ABSTAIN, Labels
+from mapl.students.active.pool import Pool
+from mapl.types import ABSTAIN, Floats, Integers, Labels
 
-Doubt = Callable[[Pool, Labels, Numbers], Floats]
+Doubt = Callable[[Pool, Labels, Integers], Floats]
 """Says of some rows of a pool how doubtful they are, given the labels released so far."""
 
 ROUNDS = 10
@@ -48,7 +48,7 @@ def by_batches(pool: Pool, limit: int, doubt: Doubt) -> Inquiry:
     return codes
 
 
-def _spread(pool: Pool, rows: Numbers, doubts: Floats, size: int, seed: int) -> Numbers:
+def _spread(pool: Pool, rows: Integers, doubts: Floats, size: int, seed: int) -> Integers:
     """Choose rows of many kinds among the most doubtful: of each cluster, the most doubtful one."""
     from sklearn.cluster import KMeans
 

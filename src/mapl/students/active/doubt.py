@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from mapl.errors import InvalidParameter
-from mapl.students.active.pool import Floats, Numbers, Pool
+from mapl.students.active.pool import Pool
 from mapl.students.fitting import quietly
-from mapl.types import ABSTAIN, Labels
+from mapl.types import ABSTAIN, Floats, Integers, Labels
 
 MEMBERS = 7
 PENALTY = 0.1
 """C of the logistic regressions; released labels are noisy, so it is small."""
 
 
-def margin(pool: Pool, codes: Labels, rows: Numbers) -> Floats:
+def margin(pool: Pool, codes: Labels, rows: Integers) -> Floats:
     """Doubt rows whose two likeliest classes are nearly as likely, by a model of the labels so far."""
     model = _model(pool, 0)
     with quietly():
@@ -28,7 +28,7 @@ def margin(pool: Pool, codes: Labels, rows: Numbers) -> Floats:
     return _doubts(sampling, pool, codes, rows, clf=model, fit_clf=False)
 
 
-def committee(pool: Pool, codes: Labels, rows: Numbers) -> Floats:
+def committee(pool: Pool, codes: Labels, rows: Integers) -> Floats:
     """Doubt rows on which models of resampled labels differ most (Kullback-Leibler divergence from their mean)."""
     known, answers = _known(pool, codes)
     draws = np.random.default_rng(pool.seed)
@@ -73,7 +73,7 @@ def _known(pool: Pool, codes: Labels) -> tuple[Floats, Labels]:
     return pool.rows[answered], codes[answered]
 
 
-def _doubts(sampling: Any, pool: Pool, codes: Labels, rows: Numbers, **models: Any) -> Floats:
+def _doubts(sampling: Any, pool: Pool, codes: Labels, rows: Integers, **models: Any) -> Floats:
     with quietly():
         _, utilities = sampling.query(
             pool.rows, codes, candidates=rows, batch_size=1, return_utilities=True, **models

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapl.errors import InvalidParameter
-from mapl.students.active.pool import Floats
 from mapl.students.fitting import quietly
-from mapl.types import Labels
+from mapl.types import Floats, Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,52 +34,6 @@ class Erm(Protocol):
 
     def contest(self, seen: Floats, labels: Labels, rows: Floats) -> Contest:
         """Fit the labels of the rows seen, and look how much fitting other rows otherwise would cost."""
-
-
-@dataclass(frozen=True, slots=True)
-class FiniteClass:
-    """Any finite list of classifiers, searched exactly; each is a row of ``calls`` on the points 0, 1, 2, ...
-
-    Rows are numbers of points: matrices of one column.
-    """
-
-    calls: NDArray[np.int32]
-
-    @property
-    def dimension(self) -> int:
-        return max(1, int(np.log2(len(self.calls))))  # 2^d classifiers are needed to shatter d points
-
-    def contest(self, seen: Floats, labels: Labels, rows: Floats) -> Contest:
-        at, asked = seen[:, 0].astype(np.int64), rows[:, 0].astype(np.int64)
-        errors = (self.calls[:, at] != labels).mean(axis=1) if len(at) else np.zeros(len(self.calls))
-        best = int(errors.argmin())
-        calls = self.calls[best, asked]
-        differs = self.calls[:, asked] != calls
-        return Contest(calls, float(errors[best]), np.where(differs, errors[:, None], np.inf).min(axis=0))
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """x >= t on one column, exactly: the best threshold lies between two neighbouring values."""
-
-    @property
-    def dimension(self) -> int:
-        return 1
-
-    def contest(self, seen: Floats, labels: Labels, rows: Floats) -> Contest:
-        x, asked = seen[:, 0], rows[:, 0]
-        # Thresholds at every value, and above all of them; those in between make the same calls.
-        cuts = np.append(np.unique(np.concatenate([x, asked])), np.inf)
-        total = max(1, len(x))
-        ones_below = np.array([np.count_nonzero(labels[x < cut] == 1) for cut in cuts])
-        zeros_from = np.array([np.count_nonzero(labels[x >= cut] == 0) for cut in cuts])
-        errors = (ones_below + zeros_from) / total
-        best = int(errors.argmin())
-        calls = (asked >= cuts[best]).astype(np.int32)
-        lowest_to = np.minimum.accumulate(errors)  # the best threshold at or below a value calls it 1
-        lowest_from = np.minimum.accumulate(errors[::-1])[::-1]
-        place = np.searchsorted(cuts, asked)
-        return Contest(calls, float(errors[best]), np.where(calls == 1, lowest_from[place + 1], lowest_to[place]))
 
 
 @dataclass(frozen=True, slots=True)

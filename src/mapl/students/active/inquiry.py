@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 from mapl.release.label_service import LabelService
-from mapl.students.active.pool import Numbers
-from mapl.types import Labels
+from mapl.types import Integers, Labels
 
-Inquiry = Generator[Numbers, Labels, Labels]
+Inquiry = Generator[Integers, Labels, Labels]
 """Yields public rows to ask about, is sent their labels, and returns a class number for every row of its pool to
 learn from, ABSTAIN for none. It is sent fewer labels than it asked for once nobody answers any more."""
 

@@ -6,16 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mapl.data.rows import Rows, is_sparse, n_rows
-from mapl.types import ABSTAIN, Labels
+from mapl.data.tables.rows import Rows, is_sparse, n_rows
+from mapl.types import ABSTAIN, Floats, Labels
 
 if TYPE_CHECKING:
-    from mapl.data.encoder import Encoder
+    from mapl.data.encoding.encoder import Encoder
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
 
 SPARSE_WIDTH = 100
 """Sparse rows, such as words, are looked at in so many directions: nearness in all of them says little."""

@@ -14,8 +14,8 @@ import numpy as np
 from mapl.errors import InvalidParameter
 from mapl.students.active.erm import Contest, Erm
 from mapl.students.active.inquiry import Inquiry
-from mapl.students.active.pool import Floats, Pool
-from mapl.types import ABSTAIN, Flags
+from mapl.students.active.pool import Pool
+from mapl.types import ABSTAIN, Flags, Floats
 
 GROWTH = 8
 """The best classifier is found again whenever the rows seen have grown by one in so many."""

@@ -12,7 +12,7 @@ from mapl.students.active.erm import Linear
 from mapl.students.active.inquiry import Inquiry
 from mapl.students.active.pool import Pool
 from mapl.students.active.robust_cal import RobustCal
-from mapl.students.fitting import Learning, fitted
+from mapl.students.fitting import Learning, fit_model
 from mapl.students.lesson import Lesson
 
 MARGIN, COMMITTEE, ROBUST_CAL = "margin", "committee", "robust-cal"
@@ -22,7 +22,7 @@ DIRECTIONS = 10
 """Robust-cal's threshold grows with the number of columns; in all of them, nearly every row would be in dispute."""
 
 AUTO, HYBRID = "auto", "hybrid"
-SERVICES = (AUTO, "link", "noisy-max", "ladder", HYBRID)
+SERVICES = (AUTO, "link", "noisy-max", "ladder", HYBRID, "lzcw21-gaussian")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,9 @@ class Active:
     choice
         "margin", "committee", or "robust-cal": the paper's learner, for two classes.
     service
-        Who answers: "link", "noisy-max", "ladder", or "hybrid": the ladder goes over all public rows first, and
-        questions are about the rest. "auto" is link for up to three classes, noisy-max for more.
+        Who answers: "link", "noisy-max", "ladder", "lzcw21-gaussian" (the paper's own), or "hybrid": the ladder
+        goes over all public rows first, and questions are about the rest. "auto" is link for up to three classes,
+        noisy-max for more.
     """
 
     choice: str = MARGIN
@@ -72,4 +73,4 @@ class Active:
 
     def fit(self, learning: Learning, lesson: Lesson) -> Any:
         """Learn from what was answered. Labels that are there already were asked for by somebody else."""
-        return fitted(learning, lesson)
+        return fit_model(learning, lesson)

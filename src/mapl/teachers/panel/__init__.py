@@ -2,6 +2,6 @@
 
 from mapl.teachers.panel.linear import LinearPanel, Weights, weights_of
 from mapl.teachers.panel.models import ModelPanel
-from mapl.teachers.panel.panel import Panel, tallied
+from mapl.teachers.panel.panel import Panel, count_votes
 
-__all__ = ["LinearPanel", "ModelPanel", "Panel", "Weights", "tallied", "weights_of"]
+__all__ = ["LinearPanel", "ModelPanel", "Panel", "Weights", "count_votes", "weights_of"]

@@ -15,7 +15,7 @@ OPSET, OPSET_ML = 17, 3
 IR_VERSION = 8
 
 
-def boosted_trees(model: Any) -> bytes:
+def write_boosted_trees(model: Any) -> bytes:
     """Write a fitted HistGradientBoostingClassifier as a model that returns the place of each row's class."""
     from onnx import TensorProto, helper, numpy_helper
 

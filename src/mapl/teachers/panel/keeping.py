@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.classes import UNKNOWN
-from mapl.data.rows import Rows
-from mapl.teachers.estimator import EstimatorLearner, FittedEstimator
+from mapl.data.tables.classes import UNKNOWN
+from mapl.data.tables.rows import Rows
+from mapl.teachers.learners.estimator import EstimatorLearner, FittedEstimator
+from mapl.teachers.learners.spelling import codes_of
 from mapl.teachers.panel.linear import Weights, weights_of
-from mapl.teachers.spelling import codes_of
 from mapl.types import Labels
 
 Kept = Any

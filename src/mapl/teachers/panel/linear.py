@@ -14,19 +14,29 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.classes import UNKNOWN
-from mapl.data.rows import is_sparse
+from mapl.data.tables.classes import UNKNOWN
+from mapl.data.tables.rows import is_sparse
 from mapl.errors import InvalidData
 from mapl.teachers.ballot import FALLBACK
-from mapl.teachers.panel.panel import tallied
-from mapl.types import Tallies
-
-Floats = NDArray[np.float64]
+from mapl.teachers.panel.panel import count_votes
+from mapl.teachers.panel.quick_count import (
+    DOUBTS_AT_ONCE,
+    MOST_COUNTED,
+    QUESTIONS_AT_ONCE,
+    ScoreSheet,
+    count_block,
+    scale,
+    voter_blocks,
+)
+from mapl.types import Floats, Tallies
 
 MOST = 2.0**300
 """Weights and features beyond this are a failure; below it no product of two halves overflows."""
 
 SCORES_AT_ONCE = 1 << 21
+FEW_SCORES = 1 << 14
+"""Fewer scores than these, as of single questions, are computed in 64 bits at once."""
+
 SPLIT = 2.0**27 + 1
 """Parts a number into halves of at most 26 bits (Dekker 1971), whose products are exact."""
 
@@ -149,16 +159,94 @@ class LinearPanel:
                 f"The questions are encoded by {rows.shape[1]} features and the teachers learned from "
                 f"{self.n_features}; ask with the encoder of the same run."
             )
-        at_once = max(1, SCORES_AT_ONCE // len(self.intercepts))
-        blocks = [self._block(rows[start : start + at_once]) for start in range(0, rows.shape[0], at_once)]
-        return tallied(np.concatenate(blocks), self.n_classes)
+        counts = np.zeros((rows.shape[0], self.n_classes), dtype=np.int32)
+        quick, others = self._quick(rows)
+        if len(quick):
+            self._count_quickly(rows, quick, counts)
+        if len(others):
+            rest = self if not len(quick) else self._only(others)
+            at_once = max(1, SCORES_AT_ONCE // len(rest.intercepts))
+            for start in range(0, len(counts), at_once):
+                block = rest._block(rows[start : start + at_once])
+                counts[start : start + at_once] += count_votes(block, self.n_classes).counts
+        return Tallies.checked(counts)
+
+    def _quick(self, rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Part teachers into those that many dense rows are asked in 32 bits first, and the others."""
+        everybody = np.arange(self.n_teachers)
+        if is_sparse(rows) or rows.shape[0] * len(self.intercepts) < FEW_SCORES or self.n_classes > MOST_COUNTED:
+            return everybody[:0], everybody
+        known = np.ones(self.codes.shape, dtype=np.bool_)
+        if self.n_classes > 2:
+            known = ~np.isinf(self.intercepts).reshape(self.codes.shape)
+        named = np.where(known, self.codes, self.n_classes + np.arange(self.n_classes))
+        named.sort(axis=1)
+        once = (np.diff(named, axis=1) > 0).all(axis=1)  # a class number that stands for two columns is a failure
+        return everybody[once], everybody[~once]
+
+    def _only(self, teachers: NDArray[np.int64]) -> LinearPanel:
+        width = len(self.intercepts) // self.n_teachers
+        places = (teachers[:, None] * width + np.arange(width)).ravel()
+        return LinearPanel(
+            np.ascontiguousarray(self.columns[:, places]),
+            self.intercepts[places],
+            self.codes[teachers],
+            self.reach[places],
+            self.magnitudes[places],
+        )
+
+    def _count_quickly(self, rows: Any, teachers: NDArray[np.int64], counts: NDArray[np.int32]) -> None:
+        blocks, sheet = list(voter_blocks(self, teachers)), ScoreSheet.blank()
+        weights = np.ascontiguousarray(self.columns.T)
+        for start in range(0, len(counts), QUESTIONS_AT_ONCE):
+            some = counts[start : start + QUESTIONS_AT_ONCE]
+            before = some.copy()
+            features, _, lost = _sound(rows[start : start + QUESTIONS_AT_ONCE])
+            short = scale(features)
+            for block in blocks:
+                places, asked = count_block(block, short, some, sheet)
+                for at in range(0, len(asked), DOUBTS_AT_ONCE):
+                    doubted, by = asked[at : at + DOUBTS_AT_ONCE], block.teachers[places[at : at + DOUBTS_AT_ONCE]]
+                    np.add.at(some, (doubted, self._decided(weights, features, doubted, by)), 1)
+            some[lost] = before[lost]
+            some[lost, FALLBACK] += len(teachers)
+
+    def _decided(
+        self, weights: Floats, features: Floats, asked: NDArray[np.int64], teachers: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the vote of each of some teachers on one row, in 64 bits and where that is too few exactly."""
+        width = len(self.intercepts) // self.n_teachers
+        rows = features[asked]
+        largest = np.abs(rows).max(axis=1)
+        places = teachers[:, None] * width + np.arange(width)
+        scores = (weights[places] @ rows[:, :, None])[:, :, 0] + self.intercepts[places]
+        errors = self._error(largest[:, None] * self.reach[places] + self.magnitudes[places])
+        if width == 1:
+            chosen = (scores[:, 0] > 0).astype(np.int64)
+            for i in np.flatnonzero(np.abs(scores[:, 0]) <= errors[:, 0]):
+                chosen[i] = self._exactly(rows[i], int(teachers[i])) > 0
+        else:
+            chosen = scores.argmax(axis=1)
+            at = np.arange(len(asked))
+            rivals = (scores + errors >= (scores - errors)[at, chosen][:, None]).sum(axis=1)
+            for i in np.flatnonzero(rivals > 1):
+                chosen[i] = self._winner(rows[i], int(teachers[i]))
+        return np.asarray(self.codes[teachers, chosen])
+
+    def _error(self, sizes: Floats) -> Floats:
+        """Return how wrong scores may be: a sum of p products and one number more is rounded 2p times at most, by a
+        relative 2**-53 each; and more."""
+        return (self.n_features + 2) * 2.0**-51 * sizes
+
+    def _winner(self, row: Any, k: int) -> int:
+        first = k * self.n_classes
+        return int(np.argmax([self._exactly(row, first + c) for c in range(self.n_classes)]))
 
     def _block(self, rows: Any) -> NDArray[np.int64]:
         features, largest, lost = _sound(rows)
         scores = np.asarray(features @ self.columns)
         scores += self.intercepts
-        # A sum of p products and one more number is rounded 2p times at most, by a relative 2**-53 each; and more.
-        error = (self.n_features + 2) * 2.0**-51 * (largest[:, None] * self.reach + self.magnitudes)
+        error = self._error(largest[:, None] * self.reach + self.magnitudes)
         if self.n_classes == 2:
             chosen = self._above_zero(features, scores, error)
         else:
@@ -179,8 +267,7 @@ class LinearPanel:
         best = np.take_along_axis(scores, chosen[:, :, None], 2) - np.take_along_axis(error, chosen[:, :, None], 2)
         rivals = (scores + error >= best).sum(axis=2)
         for i, k in np.argwhere(rivals > 1):
-            first = int(k) * self.n_classes
-            chosen[i, k] = np.argmax([self._exactly(features[[i]], first + c) for c in range(self.n_classes)])
+            chosen[i, k] = self._winner(features[[i]], int(k))
         return np.asarray(chosen, dtype=np.int64)
 
     def _exactly(self, row: Any, column: int) -> float:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.rows import block_of, n_rows
+from mapl.data.tables.rows import block_of, n_rows
 from mapl.teachers.ballot import FALLBACK
-from mapl.teachers.panel.panel import tallied
-from mapl.teachers.spelling import one_per_row
+from mapl.teachers.learners.spelling import one_per_row
+from mapl.teachers.panel.panel import count_votes
 from mapl.types import Tallies
 
 Model = Callable[[Any], NDArray[Any]]
@@ -63,7 +63,7 @@ class ModelPanel:
                     together = None if self.alone or n == 1 else _asked(model, rows, n)
                     # A row that nobody can answer must not take the others of its batch along.
                     votes[:, k] = [_one(model, row) for row in single] if together is None else together
-        return tallied(votes, self.n_classes)
+        return count_votes(votes, self.n_classes)
 
     def __repr__(self) -> str:
         return f"ModelPanel({self.n_teachers} teachers, private)"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.classes import UNKNOWN
+from mapl.data.tables.classes import UNKNOWN
 from mapl.errors import InvalidData
-from mapl.teachers.estimator import FittedEstimator
+from mapl.teachers.learners.estimator import FittedEstimator
 from mapl.teachers.panel.keeping import class_codes
 
 INPUT = "rows"
@@ -38,12 +38,12 @@ def as_onnx(fitted: FittedEstimator) -> Onnx:
     from skl2onnx import to_onnx
     from skl2onnx.common.data_types import FloatTensorType
 
-    from mapl.teachers.panel.boosted_trees import boosted_trees
+    from mapl.teachers.panel.boosted_trees import write_boosted_trees
 
     model = fitted.estimator
     codes = tuple(class_codes(fitted).tolist())
     if type(model).__name__ == "HistGradientBoostingClassifier":
-        return Onnx(boosted_trees(model), tuple(range(len(codes))), codes)
+        return Onnx(write_boosted_trees(model), tuple(range(len(codes))), codes)
     width = FloatTensorType([None, int(model.n_features_in_)])
     made = to_onnx(model, initial_types=[(INPUT, width)], options={id(model): {"zipmap": False}})
     labels = tuple(one.item() if hasattr(one, "item") else one for one in model.classes_)

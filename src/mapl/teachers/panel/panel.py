@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.rows import Rows
+from mapl.data.tables.rows import Rows
 from mapl.teachers.ballot import FALLBACK
 from mapl.types import Tallies
 
@@ -30,7 +30,7 @@ class Panel(Protocol):
         ...
 
 
-def tallied(votes: NDArray[Any], n_classes: int) -> Tallies:
+def count_votes(votes: NDArray[Any], n_classes: int) -> Tallies:
     """Count votes, one row per question and one column per teacher; what is no class counts for the fallback."""
     votes = np.where((votes >= 0) & (votes < n_classes), votes, FALLBACK).astype(np.int64, copy=False)
     n = len(votes)

@@ -1,0 +1,19 @@
+"""What tests and the examples in docstrings have in common."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# By default an example that takes 200 ms by the clock fails, which on a busy machine any of them may.
+settings.register_profile("whatever the clock says", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("whatever the clock says")
+
+
+@pytest.fixture(autouse=True)
+def nobody_was_fitted_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every test be a process of its own to estimators, which remember that they spent."""
+    if (guarded := sys.modules.get("mapl.estimators.guard.guarded")) is not None:
+        monkeypatch.setattr(guarded, "FITS", guarded.EarlierFits())

@@ -1,0 +1,1 @@
+"""An exact adversary against counts of cells, and broken twins."""

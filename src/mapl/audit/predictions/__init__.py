@@ -1,0 +1,1 @@
+"""Exact adversaries against single predictions, and broken twins."""

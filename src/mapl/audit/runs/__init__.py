@@ -1,0 +1,1 @@
+"""Attacks on a finished set-up, rehearsed on made-up people."""

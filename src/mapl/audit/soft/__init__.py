@@ -1,0 +1,1 @@
+"""An exact adversary against soft labels, and broken twins."""

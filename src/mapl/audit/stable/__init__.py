@@ -1,0 +1,1 @@
+"""The contract of stable queries, checked exactly, and broken twins."""

@@ -1,0 +1,1 @@
+"""Exact adversaries against mechanisms that vote, and their broken twins."""

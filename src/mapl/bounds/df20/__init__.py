@@ -1,0 +1,1 @@
+"""Dwork and Feldman (2018), Dagan and Feldman (2020), theorem by theorem."""

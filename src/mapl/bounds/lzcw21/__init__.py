@@ -1,0 +1,1 @@
+"""Liu, Zhu, Chaudhuri and Wang (2021), theorem by theorem."""

@@ -1,0 +1,1 @@
+"""The verb that attacks mechanisms and finished set-ups."""

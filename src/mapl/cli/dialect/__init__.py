@@ -1,0 +1,1 @@
+"""How options are spelled in messages, grouped in the help and read from files."""

@@ -1,0 +1,1 @@
+"""Verbs for sites that may not pool their tables."""

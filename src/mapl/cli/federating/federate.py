@@ -1,0 +1,133 @@
+"""``mapl federate``: public rows and declarations in, the plan that all sites agree on out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mapl.cli.console import out, warn
+from mapl.cli.dialect import panels
+from mapl.cli.learning.learn_options import CellKind, NumberOfCells, Parts, PerUnit
+from mapl.cli.options.amounts import number_or_auto
+from mapl.cli.options.budget import Delta, Epsilon, Neighbours, Unit, warn_of_large
+from mapl.cli.options.running import AsJson
+from mapl.cli.options.tables import ClassNames, Label, Rows, SchemaFile
+from mapl.cli.options.unit import unit_of
+from mapl.data.tables.classes import Classes
+from mapl.release.statement.statement import to_json
+from mapl.types import Budget
+
+
+class SiteMethod(StrEnum):
+    """What sites release."""
+
+    cells = "cells"
+    moments = "moments"
+
+
+def federate(
+    *,
+    public: Annotated[
+        Path,
+        typer.Option(help="Public rows with the sites' columns, without labels.", rich_help_panel=panels.TABLES),
+    ],
+    label: Label,
+    classes: ClassNames = None,
+    schema: SchemaFile = None,
+    rows: Rows = None,
+    sites: Annotated[
+        str, typer.Option(help="Names of all sites, separated by commas.", rich_help_panel=panels.TABLES)
+    ],
+    epsilon: Epsilon,
+    delta: Delta,
+    unit: Unit = None,
+    adjacency: Annotated[
+        Neighbours, typer.Option(help="Which tables are compared.", rich_help_panel=panels.BUDGET)
+    ] = Neighbours.add_remove,
+    sites_per_person: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="At how many sites a person may be, at most; --epsilon is shared among as many.",
+            show_default="all of them",
+            rich_help_panel=panels.BUDGET,
+        ),
+    ] = None,
+    method: Annotated[
+        SiteMethod,
+        typer.Option(
+            help="cells: one round, pure epsilon; moments: a few rounds, needs a delta.",
+            rich_help_panel=panels.METHOD,
+        ),
+    ] = SiteMethod.cells,
+    cells: NumberOfCells = "auto",
+    partition: CellKind = Parts.points,
+    per_unit: PerUnit = None,
+    to: Annotated[
+        Path,
+        typer.Option("--out", help="Folder for the plan, to be sent to all sites.", rich_help_panel=panels.RUNNING),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Make the PUBLIC plan that all sites agree on, before any of them reads a private row.
+
+    Writes OUT/federation.json and a copy of the public rows. Nothing is spent.
+    """
+    from mapl.data.tables.schema import Schema
+    from mapl.federation.agreement import SitesPlan
+    from mapl.federation.plan_folder import PlanFolder, case_of_public, digest_of, read_public
+    from mapl.federation.ways import complete
+    from mapl.pipeline.learn import ask_about_ids
+    from mapl.pipeline.watch import Watch
+
+    warn_of_large(delta)
+    known = None if schema is None else Schema.read(schema)
+    unit, no_unit = unit_of(unit, known)
+    declared = None if classes is None else Classes.parse(classes)
+    case = case_of_public(*read_public(public, label, declared, unit, known, no_unit=no_unit))
+    ask_about_ids(case, Watch(on_warning=warn))
+    names = tuple(name.strip() for name in sites.split(","))
+    agreed = SitesPlan(
+        method.value,
+        names,
+        len(names) if sites_per_person is None else sites_per_person,
+        Budget(epsilon, delta),
+        label,
+        case.declared.classes.names,
+        case.declared.schema,
+        digest_of(public),
+        adjacency.value,
+        unit,
+        "keyed" if per_unit is None else per_unit,
+        rows,
+        number_or_auto(cells, "cells"),
+        partition.value,
+    )
+    agreed = complete(agreed, case)
+    PlanFolder(to).write(agreed, public)
+    each = agreed.site_budget
+    spent, promised = (each.delta, delta) if method is SiteMethod.moments else (0.0, 0.0)
+    if as_json:
+        told = {
+            "digest": agreed.digest,
+            "sites": list(names),
+            "sites_per_person": agreed.sites_per_person,
+            "adjacency": adjacency.value,
+            "unit": agreed.request.unit_name,
+            "promised": {"epsilon": epsilon, "delta": promised},
+            "each_site": {"epsilon": each.epsilon, "delta": spent},
+            "out": str(to),
+        }
+        typer.echo(to_json(told))
+        return
+    out.print(
+        f"The plan is in {to}; send this folder to all sites. Digest: {agreed.digest}\n"
+        f"Every site spends epsilon {each.epsilon:g} at delta {spent:g}; a person at up to "
+        f"{agreed.sites_per_person} of {len(names)} sites is promised epsilon {epsilon:g} at delta {promised:g} "
+        f"(adjacency: {adjacency.value}; unit: {agreed.request.unit_name}).\n"
+        f"At each site: mapl site {to} PRIVATE --name NAME --out RUN",
+        soft_wrap=True,
+    )

@@ -1,0 +1,1 @@
+"""Verbs from a private table to a student: look at it, learn, predict, report."""

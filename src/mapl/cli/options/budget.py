@@ -1,0 +1,50 @@
+"""Options about the budget and what it protects that verbs share: the same word means the same everywhere."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from mapl.cli.console import warn
+from mapl.cli.dialect.panels import BUDGET
+from mapl.cli.options.unit import HELP as UNIT_HELP
+
+LARGE_DELTA = 1e-3
+
+
+class Adjacency(StrEnum):
+    """Which tables are compared."""
+
+    add_remove = "add-remove"
+    replace_one = "replace-one"
+    labels = "labels"
+
+
+class Neighbours(StrEnum):
+    """Which tables are compared where whole records are protected."""
+
+    add_remove = "add-remove"
+    replace_one = "replace-one"
+
+
+Epsilon = Annotated[float, typer.Option(help="Privacy budget, usually between 0.1 and 10.", rich_help_panel=BUDGET)]
+Delta = Annotated[
+    float,
+    typer.Option(help="Failure probability, well below one over the number of people.", rich_help_panel=BUDGET),
+]
+Unit = Annotated[str | None, typer.Option(help=UNIT_HELP, rich_help_panel=BUDGET)]
+Compared = Annotated[
+    Adjacency,
+    typer.Option(
+        help="Which tables are compared; labels: the features are public, only labels are protected.",
+        rich_help_panel=BUDGET,
+    ),
+]
+
+
+def warn_of_large(delta: float) -> None:
+    """Say how many go unprotected where that is more than a few."""
+    if LARGE_DELTA <= delta < 1:
+        warn(f"delta {delta:g} lets about one unit in {1 / delta:.0f} go unprotected; 1e-5 is usual.")

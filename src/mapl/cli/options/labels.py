@@ -1,0 +1,34 @@
+"""The option ``--label-values``, and where a run tells the owner of a table how its labels were read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mapl.cli.console import tell
+from mapl.cli.dialect.panels import TABLES
+from mapl.data.tables.label_values import LabelValues, parse_label_values
+
+FOR_THE_OWNER = "mapl: which private rows count is told in {file}, for their owner only."
+
+LabelValuesText = Annotated[
+    str | None,
+    typer.Option(
+        help="What labels mean that are no names of classes, such as 0=no,1=yes; never guessed.",
+        rich_help_panel=TABLES,
+    ),
+]
+
+
+def label_values_of(given: str | None) -> LabelValues:
+    """Read what labels mean; without the option they are matched by name."""
+    return () if given is None else parse_label_values(given)
+
+
+def tell_owner(folder: Path) -> None:
+    """Say where it stands how the table was read, in the same words whatever that is."""
+    from mapl.pipeline.runs.folder import RunFolder
+
+    tell(FOR_THE_OWNER.format(file=RunFolder(folder).owner_check))

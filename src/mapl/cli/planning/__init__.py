@@ -1,0 +1,1 @@
+"""Verbs that read no private row: plans, margins, bounds, mechanisms."""

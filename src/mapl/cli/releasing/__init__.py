@@ -1,0 +1,1 @@
+"""Verbs that release single things: labels from votes, answers to questions."""

@@ -1,0 +1,1 @@
+"""Verbs of a server: teach, serve, its keys and its ledger."""

@@ -1,0 +1,1 @@
+"""Public partitions of feature space."""

@@ -1,0 +1,1 @@
+"""What columns seem to be, judged on public rows alone."""

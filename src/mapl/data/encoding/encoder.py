@@ -1,0 +1,269 @@
+"""From rows of any kind to numbers, by public facts alone: nothing is fitted, so nothing private can leak in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from mapl.data.drafts.draft_numbers import WIDEST_DENSE
+from mapl.data.reading.entries import legible, numbers, pixels, places, texts
+from mapl.data.tables.column import Column
+from mapl.data.tables.rows import (
+    CELLS_AT_ONCE,
+    Rows,
+    as_arrow,
+    block_of,
+    check_rows,
+    column,
+    is_matrix,
+    is_sparse,
+    n_rows,
+    names,
+    native,
+    select,
+)
+from mapl.data.tables.schema import Schema
+from mapl.errors import InvalidData
+
+Matrix = NDArray[np.float32]
+
+CLIP = 10.0
+"""How many spreads from its centre a number may lie before it counts as lying there."""
+
+TEXT_WIDTH = 1 << 14
+
+
+class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Encode rows as 32-bit numbers by what the schema says about their columns.
+
+    Numbers and dates are standardised by the public centre and spread and clipped; a missing one is 0, and a column
+    of its own tells so where public rows lack some too. Categories have one column per declared value; any other
+    value, like a missing one, is all zeros, unless a rest is declared: all others then share one more column. Text
+    is hashed into word counts, and the result is then sparse. Images are standardised pixels.
+
+    There is nothing to fit: `fit` returns the encoder as it is.
+
+    Parameters
+    ----------
+    columns
+        The columns as plain dictionaries (`Column.to_dict`), so that a model file holds plain values only.
+    bins
+        Whether numbers get one more column per public bin, which lets linear models bend.
+    dense
+        Whether the result is never sparse, for models that take no sparse matrix.
+    """
+
+    dense = False  # for encoders in files that are older than the parameter
+
+    def __init__(self, columns: list[dict[str, Any]], bins: bool = False, dense: bool = False) -> None:
+        self.columns = columns
+        self.bins = bins
+        self.dense = dense
+
+    @classmethod
+    def of(cls, schema: Schema, *, bins: bool = False) -> Self:
+        """Return the encoder of a schema's columns."""
+        return cls([declared.to_dict() for declared in schema.columns], bins=bins)
+
+    def fit(self, X: Rows, y: Any = None) -> Self:
+        """Return the encoder itself; it learns nothing from rows."""
+        return self
+
+    def transform(self, X: Rows) -> Any:
+        """Return the rows as a float32 matrix, sparse where there is text or where the rows are sparse."""
+        layout = self._layout()
+        rows = check_rows(X, "rows") if isinstance(X, (list, tuple)) else X
+        layout.check(rows)
+        if is_sparse(rows) and layout.keeps_zeros:
+            return layout.scaled(rows).toarray() if self.dense else layout.scaled(rows)
+        dense = np.zeros((n_rows(rows), layout.width), dtype=np.float32)
+        step = max(1, CELLS_AT_ONCE // max(1, layout.input_width))
+        for start in range(0, len(dense), step):
+            stop = min(start + step, len(dense))
+            layout.fill(dense[start:stop], block_of(rows, start, stop))
+        if not layout.texts:
+            return dense
+        hashed = [_hashed(column(rows, declared.name), declared.name) for declared in layout.texts]
+        return sp.hstack([sp.csr_matrix(dense), *hashed], format="csr", dtype=np.float32)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return what each column of the result is."""
+        return np.array(list(self._layout().names()), dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.no_validation = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    def _layout(self) -> _Layout:
+        return _Layout(tuple(Column.from_dict(plain) for plain in self.columns), bool(self.bins))
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where in the result each column goes: numbers first, then indicators, categories, bins, images, text."""
+
+    columns: tuple[Column, ...]
+    bins: bool
+
+    def _of(self, *kinds: str) -> tuple[Column, ...]:
+        return tuple(declared for declared in self.columns if declared.kind in kinds)
+
+    @property
+    def numbers(self) -> tuple[Column, ...]:
+        return self._of("number", "date")
+
+    @property
+    def texts(self) -> tuple[Column, ...]:
+        return self._of("text")
+
+    @property
+    def input_width(self) -> int:
+        return sum(declared.width for declared in self.columns)
+
+    @property
+    def width(self) -> int:
+        return sum(1 for _ in self._dense_names())
+
+    @property
+    def keeps_zeros(self) -> bool:
+        """Whether zeros are encoded as zeros, so that a wide sparse matrix may stay sparse."""
+        return len(self.columns) > WIDEST_DENSE and all(
+            declared.kind == "number"
+            and declared.centre == 0
+            and not declared.missing
+            and not (self.bins and declared.cuts)
+            for declared in self.columns
+        )
+
+    def names(self) -> Iterator[str]:
+        yield from self._dense_names()
+        for declared in self.texts:
+            yield from (f"{declared.name}#{j}" for j in range(TEXT_WIDTH))
+
+    def _dense_names(self) -> Iterator[str]:
+        yield from (declared.name for declared in self.numbers)
+        yield from (f"{declared.name} is missing" for declared in self.numbers if declared.missing)
+        for declared in self._of("category"):
+            yield from (f"{declared.name}={value}" for value in declared.values)
+        for declared in self.numbers if self.bins else ():
+            if declared.cuts:
+                edges = ["", *(f"{cut:g}" for cut in declared.cuts), ""]
+                yield from (f"{declared.name} in {low}..{high}" for low, high in pairwise(edges))
+        for declared in self._of("image"):
+            yield from (f"{declared.name}[{j}]" for j in range(declared.width))
+
+    def check(self, rows: Rows) -> None:
+        """Refuse rows without the declared columns."""
+        if not is_matrix(rows):
+            found = set(names(rows) or ())
+            lacking = [declared.name for declared in self.columns if declared.name not in found]
+            if lacking:
+                raise InvalidData(f"The rows have no column {lacking[0]!r}, which the schema declares; add it.")
+            return
+        width = rows.shape[1] if len(rows.shape) == 2 else "no"
+        if width != self.input_width or self._of("category", "text"):
+            raise InvalidData(
+                f"The rows are a matrix with {width} columns and the schema declares {self.input_width} columns"
+                f"{', some of them text' if self._of('category', 'text') else ''}; give rows with these columns."
+            )
+
+    def fill(self, out: Matrix, rows: Rows) -> None:
+        """Encode a block of rows into a block of zeros."""
+        values, at = self._values(rows), len(self.numbers)
+        known = ~np.isnan(values)
+        if not is_matrix(rows):
+            rows = as_arrow(select(rows, [declared.name for declared in self._of("category", "image")]))
+        out[:, :at] = _standardised(values, self.numbers)
+        for j, declared in enumerate(self.numbers):
+            if declared.missing:
+                out[:, at] = ~known[:, j]
+                at += 1
+        for declared in self._of("category"):
+            with legible(declared.name, declared.kind, "rows"):
+                place = places(native(rows).column(declared.name), declared.categories, rest=declared.rest)
+            _mark(out[:, at:], numbers(place))
+            at += len(declared.values)
+        for j, declared in enumerate(self.numbers if self.bins else ()):
+            if declared.cuts:
+                bin_of = np.searchsorted(declared.cuts, values[:, j], side="right").astype(np.float64)
+                _mark(out[:, at:], np.where(known[:, j], bin_of, np.nan))
+                at += len(declared.cuts) + 1
+        for declared in self._of("image"):
+            out[:, at : at + declared.width] = _image_features(self._pixels(rows, declared), declared)
+            at += declared.width
+
+    def scaled(self, rows: Rows) -> Any:
+        """Scale a sparse matrix whose zeros stay zeros."""
+        spreads = np.array([declared.spread for declared in self.columns])
+        scaled = sp.csr_matrix(rows, dtype=np.float64, copy=True)
+        scaled.data /= spreads[scaled.indices]
+        scaled.data = np.nan_to_num(np.clip(scaled.data, -CLIP, CLIP)).astype(np.float32)
+        return scaled
+
+    def _values(self, rows: Rows) -> NDArray[np.float64]:
+        """Return the numbers of a block of rows, NaN where one is missing."""
+        if is_matrix(rows):
+            dense = native(rows).toarray() if is_sparse(rows) else rows
+            return np.asarray(dense[:, self._places_of_numbers()], dtype=np.float64)
+        picked = select(rows, [declared.name for declared in self.numbers])
+        if hasattr(picked, "iloc") and all(
+            isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in native(picked).dtypes
+        ):
+            return np.asarray(picked, dtype=np.float64)
+        table, values = as_arrow(picked), np.empty((n_rows(rows), len(self.numbers)), dtype=np.float64)
+        for j, declared in enumerate(self.numbers):
+            with legible(declared.name, declared.kind, "rows"):
+                values[:, j] = numbers(table.column(j))
+        return values
+
+    def _places_of_numbers(self) -> list[int]:
+        starts = np.cumsum([0, *(declared.width for declared in self.columns)])
+        return [
+            int(start) for start, one in zip(starts, self.columns, strict=False) if one.kind in ("number", "date")
+        ]
+
+    def _pixels(self, rows: Rows, declared: Column) -> NDArray[Any]:
+        if is_matrix(rows):
+            start = sum(one.width for one in self.columns[: self.columns.index(declared)])
+            part = rows[:, start : start + declared.width]
+            return np.asarray(part.toarray() if is_sparse(part) else part)
+        with legible(declared.name, declared.kind, "rows"):
+            return pixels(native(rows).column(declared.name), declared.width)
+
+
+def _standardised(values: NDArray[np.float64], declared: tuple[Column, ...]) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):
+        scaled = (values - [one.centre for one in declared]) / [one.spread for one in declared]
+    return np.nan_to_num(np.clip(scaled, -CLIP, CLIP, out=scaled), copy=False)
+
+
+def _mark(out: Matrix, place: NDArray[Any]) -> None:
+    """Write a 1 at each row's place; NaN has no place."""
+    rows = np.flatnonzero(~np.isnan(place.astype(np.float64)))
+    out[rows, place[rows].astype(np.int64)] = 1
+
+
+def _image_features(images: NDArray[Any], declared: Column) -> NDArray[Any]:
+    """Standardise pixels by one public centre and spread; better features of images belong here."""
+    return _standardised(np.asarray(images, dtype=np.float64), (declared,))
+
+
+def _hashed(cells: Any, name: str) -> Any:
+    with legible(name, "text", "rows"):
+        written = texts(cells).fill_null("").to_pylist()
+    # Two words count as well as one; signs would let words cancel each other, and naive Bayes needs counts.
+    return HashingVectorizer(
+        n_features=TEXT_WIDTH, ngram_range=(1, 2), alternate_sign=False, dtype=np.float32
+    ).transform(written)

@@ -1,0 +1,123 @@
+"""A feature map that gives every direction the length that noise makes worth while, drawn from public rows alone.
+
+Noise is the same in all directions of a sum, so a direction that is given more length is learned better. Expected
+logits are least wrong where lengths are found by water-filling: directions along which labels are unlikely to
+differ by more than the noise get none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag
+
+from mapl.data.encoding.projection import leading_directions
+from mapl.data.moments.feature_map import WIDEST, FeatureMap, with_constant
+from mapl.types import Floats
+
+KERNEL, BINS_SCALE = 0.2, 0.85
+"""How far neighbouring bins share what they learn, in widths of a column, and the length of bins beside numbers."""
+
+LOGIT_VARIANCE = 1.5
+"""The variance of a logit that is to be expected, for each class."""
+
+DECAY = 0.6
+"""The power of its public variance with which a direction's part of that falls, where there are no bins."""
+
+TILT = 0.5
+NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which encoded columns are which: others first, then the bins of each number."""
+
+    n_others: int
+    bins: tuple[int, ...] = ()
+
+
+def draw_map(
+    encoded: NDArray[Any], weights: Floats, layout: Layout, *, signal: float, n_classes: int
+) -> FeatureMap:
+    """Draw the map from encoded PUBLIC rows.
+
+    Parameters
+    ----------
+    weights
+        How much each public row counts; they add up to 1.
+    signal
+        The square of what a direction of all the length would stand out by, over the noise.
+    """
+    known = with_constant(encoded)
+    others = np.concatenate([known[:, : layout.n_others], known[:, -1:]], axis=1)
+    trace = float(weights @ np.einsum("ij,ij->i", others, others))
+    variances, turn = _directions(others / np.sqrt(trace), weights)
+    expected = LOGIT_VARIANCE * n_classes * _shares(variances)
+    drawn = np.zeros((known.shape[1], len(variances)))
+    drawn[: layout.n_others], drawn[-1] = turn[:-1] / np.sqrt(trace), turn[-1] / np.sqrt(trace)
+    if layout.bins:
+        more = _directions_of_bins(known, weights, layout, trace, variances, turn)
+        expected = np.concatenate([expected, LOGIT_VARIANCE * n_classes * more[0]])
+        variances, drawn = np.concatenate([variances, more[0]]), np.concatenate([drawn, more[1]], axis=1)
+    power = fill_water(expected, signal) * expected**TILT
+    power /= power.sum()
+    kept = power > NEGLIGIBLE
+    return FeatureMap.on_grid(drawn[:, kept] * np.sqrt(power[kept] / np.maximum(variances[kept], 1e-12)))
+
+
+def fill_water(expected: Floats, signal: float) -> Floats:
+    """Return the p that minimise the sum of e / (1 + signal e p), with p >= 0 and sum 1.
+
+    >>> fill_water(np.array([4.0, 1.0, 0.01]), 10.0).round(3)
+    array([0.538, 0.462, 0.   ])
+    """
+    dry = 1 / (signal * np.maximum(expected, 1e-300))
+    ordered = np.sort(dry)
+    levels = (1 + np.cumsum(ordered)) / np.arange(1, len(ordered) + 1)
+    return np.asarray(np.maximum(0.0, levels[np.flatnonzero(ordered < levels).max()] - dry))
+
+
+def _shares(variances: Floats) -> Floats:
+    falling = variances**DECAY
+    return np.asarray(falling / max(float(falling.sum()), 1e-300))
+
+
+def _directions(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the variances of public rows in orthogonal directions, and these directions as columns."""
+    if rows.shape[1] <= WIDEST:
+        values, vectors = np.linalg.eigh((rows.T * weights) @ rows)
+        return np.maximum(values, 0.0), vectors
+    weighted = (rows * np.sqrt(weights * len(rows))[:, None]).astype(np.float32)
+    axes, spread = leading_directions(weighted, WIDEST)
+    return np.asarray(spread**2, np.float64), np.asarray(axes, np.float64)
+
+
+def _directions_of_bins(
+    known: Floats, weights: Floats, layout: Layout, trace: float, variances: Floats, turn: Floats
+) -> tuple[Floats, Floats]:
+    """Return the same for what the bins tell beyond the other columns, by a public regression on these."""
+    others = np.concatenate([known[:, : layout.n_others], known[:, -1:]], axis=1) / np.sqrt(trace)
+    smooth = _smoothing(layout.bins) * BINS_SCALE / np.sqrt(trace)
+    bins = known[:, layout.n_others : -1] @ smooth
+    told = turn @ ((turn.T @ ((others.T * weights) @ bins)) / (variances + 1e-3 * variances.mean())[:, None])
+    values, vectors = np.linalg.eigh((((rest := bins - others @ told).T) * weights) @ rest)
+    kept = values > 1e-8 * max(float(values.max(initial=0.0)), 1e-12)
+    vectors = vectors[:, kept]
+    drawn = np.zeros((known.shape[1], int(kept.sum())))
+    drawn[layout.n_others : -1] = smooth @ vectors
+    less = -(told @ vectors) / np.sqrt(trace)
+    drawn[: layout.n_others], drawn[-1] = less[:-1], less[-1]
+    return values[kept], drawn
+
+
+def _smoothing(widths: tuple[int, ...]) -> Floats:
+    """Return the square root of exp(-distance) between the bins of each number: neighbours learn together."""
+    roots = []
+    for width in widths:
+        places = np.arange(width)
+        values, vectors = np.linalg.eigh(np.exp(-np.abs(places[:, None] - places) / (KERNEL * width)))
+        roots.append((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+    return np.asarray(block_diag(*roots))

@@ -1,0 +1,1 @@
+"""From files and storage of any kind to one canonical form, cell by cell."""

@@ -1,0 +1,59 @@
+"""Tables in files on this machine: one of them, or all of a folder or a pattern, one after the other."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Self
+
+import pyarrow as pa
+
+from mapl.data.reading.csv_rows import TornLines
+from mapl.data.reading.table_file import CONTENTS, private_blocks
+from mapl.data.reading.text_file import suffix
+from mapl.data.tables.schema import Schema
+from mapl.errors import InvalidData
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files whose rows are one table. Each is read by itself: what one stores changes nothing about another."""
+
+    paths: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Take a file, all tables in a folder and below it, or what a pattern finds, in the order of names."""
+        if path.is_dir():
+            return cls(_tables_of(path, path.rglob("*")))
+        if not path.exists() and glob.has_magic(str(path)):
+            return cls(_tables_of(path, map(Path, glob.iglob(str(path), recursive=True))))
+        return cls((path,))
+
+    def blocks(self, schema: Schema, torn: TornLines | None = None) -> Iterator[pa.Table]:
+        for path in self.paths:
+            yield from private_blocks(path, schema, torn)
+
+
+def _tables_of(path: Path, found: Iterator[Path]) -> tuple[Path, ...]:
+    """Return the tables among some files; hidden ones are leftovers of whoever wrote them."""
+    root = _fixed_part(path)
+    files = [one for one in found if one.is_file() and not is_leftover(one, root)]
+    tables = tuple(sorted(one for one in files if suffix(one) in CONTENTS))
+    if not tables:
+        raise InvalidData(f"{path} names no table; expected {', '.join(CONTENTS)} files there.")
+    return tables
+
+
+def is_leftover(file: PurePath, root: PurePath) -> bool:
+    """Say whether a file below a folder, or a folder that it is in, was left behind by whoever wrote the others."""
+    below = file.relative_to(root).parts if file.is_relative_to(root) else (file.name,)
+    return any(part.startswith((".", "_")) for part in below)
+
+
+def _fixed_part(path: Path) -> Path:
+    """Return the folder of a pattern, up to its first mark; of a folder, that folder."""
+    marks = [place for place, part in enumerate(path.parts) if glob.has_magic(part)]
+    return Path(*path.parts[: marks[0]]) if marks and not path.exists() else path

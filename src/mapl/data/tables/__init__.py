@@ -1,0 +1,1 @@
+"""Tables, their schema, and how every cell is read."""

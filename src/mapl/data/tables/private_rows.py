@@ -1,0 +1,42 @@
+"""Private rows behind a type of their own: what fits or draws something of public rows does not take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.data.tables.rows import Rows, digests, n_rows, take
+from mapl.data.units.identities import Identities
+from mapl.types import Labels
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PrivateRows:
+    """The features of private records: they have no shape, no columns and no cells, and say nothing.
+
+    So they are no `Rows`: mypy refuses them wherever rows are encoded, drafted, cut into cells, learned from or
+    printed, and where nothing checks types such a function finds nothing to take hold of. Whoever hands records to
+    a teacher, or adds up what each says by itself, opens them; `tests/data/test_private_rows.py` lists who does.
+    """
+
+    _rows: Rows
+
+    def __len__(self) -> int:
+        return n_rows(self._rows)
+
+    def take(self, where: NDArray[np.int64]) -> PrivateRows:
+        """Return a copy of some rows, as private as all of them."""
+        return PrivateRows(take(self._rows, where))
+
+    def contents(self, labels: Labels | None = None) -> Identities:
+        """Return what every row (with its label) says in 16 bytes: its identity where it has no id."""
+        return Identities.gathered(digests(self._rows, labels))
+
+    def open(self) -> Rows:
+        """Return the rows themselves."""
+        return self._rows
+
+    def __repr__(self) -> str:
+        return "PrivateRows(private)"

@@ -1,0 +1,1 @@
+"""Whose a row is, which teacher sees it, and which record counts."""

@@ -1,0 +1,1 @@
+"""What keeps a fit from spending by surprise."""

@@ -1,0 +1,1 @@
+"""Estimators that answer single questions by a hidden rule."""

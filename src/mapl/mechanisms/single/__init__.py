@@ -1,0 +1,1 @@
+"""One private label at a time, each at a pure epsilon."""

@@ -1,0 +1,1 @@
+"""Tables and laws that mechanisms decide by, and what these cost exactly."""

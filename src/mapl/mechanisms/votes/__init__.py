@@ -1,0 +1,1 @@
+"""Mechanisms that release many labels from votes, with or without abstentions."""

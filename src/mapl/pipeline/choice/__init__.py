@@ -1,0 +1,1 @@
+"""A private choice among methods: which are compared, by which units."""

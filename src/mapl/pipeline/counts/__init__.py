@@ -1,0 +1,1 @@
+"""Cells: their plan, their counts, and which record of a unit is counted."""

@@ -1,0 +1,1 @@
+"""The ways from a private table to a student: plan, release, train."""

@@ -1,0 +1,1 @@
+"""Teachers that are kept, and the run that answers questions with them."""

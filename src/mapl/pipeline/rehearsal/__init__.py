@@ -1,0 +1,1 @@
+"""What is tried on public rows before anything is spent."""

@@ -1,0 +1,1 @@
+"""Runs as folders on disk: read, resumed, published."""

@@ -1,0 +1,48 @@
+"""What a run leaves behind for the owner of its table alone, and what it says to everybody instead.
+
+Rows without a declared class are left out without a word, since a word would tell of them. So a wrong declaration
+shows in a file of the private half, and a hint that hangs on declarations alone stands before the run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from mapl.data.reading.entries import TRUTH
+from mapl.data.sources.source import Address
+from mapl.data.tables.classes import Classes
+from mapl.parameters import spell
+from mapl.pipeline.case import Case, Declared
+from mapl.pipeline.runs.folder import RunFolder
+from mapl.pipeline.runs.owner_check import owner_check
+
+PRIVATE = "PRIVATE: for whoever may see the table; nothing here is protected."
+
+
+def write_owner_check(folder: RunFolder, private: Address, given: Declared) -> None:
+    """Write into the private half how the table was read. Whatever fails is told there and nowhere else."""
+    try:
+        found = asdict(owner_check(private, given))
+    except Exception as failure:  # the budget is spent: a look at private rows must not end a run, nor speak of it
+        found = {"failed": type(failure).__name__, "advice": "Look at the table with mapl check."}
+    folder.owner_check.unlink(missing_ok=True)  # of a run that was killed here
+    folder.owner_check.touch(mode=0o600)
+    said = json.dumps({"private": PRIVATE, **found}, indent=2, ensure_ascii=False)
+    folder.owner_check.write_text(said + "\n", encoding="utf-8")
+
+
+def hint_of_names(case: Case) -> str | None:
+    """Return the hint for a run, unless public labels show how classes are called in these tables."""
+    known = case.public.truth is not None or case.declared.number_range is not None
+    return None if known else hint_of_words(case.declared.classes)
+
+
+def hint_of_words(classes: Classes) -> str | None:
+    """Say how labels are matched where no class is a number or a truth value, which labels often are."""
+    if classes.values or classes.by_number or any(name.lower() in TRUTH for name in classes.names):
+        return None
+    return (
+        "labels are matched by name, and rows with other labels, such as 0 and 1, are left out without a word; "
+        f"say what these mean with {spell('label_values', '0=CLASS,1=CLASS')}, or look first with mapl check."
+    )

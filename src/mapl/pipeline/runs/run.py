@@ -1,0 +1,335 @@
+"""The face of folders: tables are read from files, a run is resumed where it was killed, results become files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+
+from mapl import __version__
+from mapl.data.sources.source import Address
+from mapl.data.sources.table_files import FileSource
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.column_choices import NO_CHOICES, ColumnChoices
+from mapl.data.tables.label_values import LabelValues
+from mapl.data.tables.number_range import NumberRange
+from mapl.data.tables.rows import Rows, without
+from mapl.data.tables.schema import Schema
+from mapl.data.tables.table import PrivateTable, read_table
+from mapl.data.units.shards import ShardKey
+from mapl.errors import InvalidData, InvalidParameter
+from mapl.noise import Coins, SeededCoins, SystemCoins
+from mapl.parameters import spell
+from mapl.pipeline.case import Case, Declared, PublicRows
+from mapl.pipeline.learn import Learned, learn
+from mapl.pipeline.learners import Learners
+from mapl.pipeline.methods.method import Prepared, Results
+from mapl.pipeline.place import Kept, Workplace
+from mapl.pipeline.request import Request
+from mapl.pipeline.runs.continued import take_rest
+from mapl.pipeline.runs.fingerprint import fingerprint
+from mapl.pipeline.runs.folder import RunFolder
+from mapl.pipeline.runs.inputs import (
+    declare,
+    declare_alone,
+    read_test_rows,
+    split_label_private,
+    take_public_rows,
+)
+from mapl.pipeline.runs.options import OPTIONS, options_of_learning
+from mapl.pipeline.runs.owner_file import hint_of_names, write_owner_check
+from mapl.pipeline.runs.private_input import read_private, table_as_declared
+from mapl.pipeline.runs.published import (
+    LABEL_VALUES,
+    find_students,
+    publish_card,
+    publish_cells,
+    publish_files,
+    publish_labels,
+    publish_student,
+    publish_students,
+    refuse_unfit_groups,
+)
+from mapl.pipeline.watch import Watch
+from mapl.planning.plan import Plan
+from mapl.release.ledger.limits import Limits
+from mapl.release.ledger.sqlite import SqliteLedger
+from mapl.teachers.learners.description import describe_learner
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The files of a run, and what is declared about them."""
+
+    private: Address
+    label: str
+    public: Path | None = None
+    label_private: bool = False
+    unit: str | None = None
+    classes: Classes | None = None
+    schema: Schema | None = None
+    groups: tuple[str, ...] = ()
+    test: Path | None = None
+    no_unit: bool = False
+    """Declares that every record stands for itself, whatever public columns look like."""
+    choices: ColumnChoices = NO_CHOICES
+    label_values: LabelValues = ()
+    """What labels mean that are no names of classes."""
+    memory: int | None = None
+    """How many bytes reading the private table may take; larger tables wait in scratch files."""
+    number_range: NumberRange | None = None
+    """Where labels go from and to, if they are numbers."""
+    further: tuple[str, ...] = ()
+    """The labels beside the first, where rows have several."""
+
+    def __post_init__(self) -> None:
+        for role, path in (("public", self.public), ("test", self.test)):
+            if path is not None and _same_file(path, self.private):
+                raise InvalidParameter(
+                    f"{spell(role)} names the private table itself; what is made of it would not be protected. "
+                    "Give rows of other people that may be known to anybody."
+                )
+        if self.public is not None and self.label_private:
+            raise InvalidParameter(
+                f"There are public rows, and {spell('label_private')} says that the features of the private table "
+                "are public themselves; give one of the two."
+            )
+        if self.public is None and not self.label_private and self.schema is None:
+            raise InvalidParameter(
+                "Nothing public is known about the rows. Give a table of unlabelled rows with "
+                f"{spell('public')}; or what the columns are, ranges of numbers and lists of categories, with "
+                f"{spell('schema')}; or {spell('label_private')} where the features of the private table are "
+                "public themselves."
+            )
+        if self.further and self.public is None and not self.label_private:
+            raise InvalidParameter(
+                "There are several labels and no public rows; several labels are learned by teachers, which need "
+                f"some: give them with {spell('public')}."
+            )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.label, *self.further
+
+    def door(self, given: Declared) -> Callable[[], PrivateTable]:
+        """Return what reads the private table by what is declared, once somebody asks for it."""
+        return partial(read_private, self.private, given, memory=self.memory)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The columns that are known for categories or text before any row is read."""
+        return (*(() if self.schema is None else self.schema.written), *self.choices.categories)
+
+
+def _same_file(one: Path, other: Address) -> bool:
+    """Say whether a file is the private table, or part of it; what cannot be looked at is told when it is read."""
+    place = Path(unquote(urlsplit(str(other)).path) if str(other).startswith("file://") else other)
+    try:
+        return Path(place).resolve() in one.resolve().parents or any(map(one.samefile, FileSource.of(place).paths))
+    except (OSError, InvalidData, ValueError):
+        return False
+
+
+def learn_in_folder(
+    tables: Tables,
+    request: Request,
+    learners: Learners,
+    folder: RunFolder,
+    *,
+    seed: int | None = None,
+    watch: Watch | None = None,
+    earlier: Sequence[RunFolder] = (),
+) -> Learned:
+    """Carry out a run, or go on with it after a crash; the files of the folder are the result.
+
+    Parameters
+    ----------
+    request
+        What is asked for; its classes are those that are declared, once that is known.
+    seed
+        For tests only: coins and shards of a seed, and a result that is NOT PRIVATE.
+    earlier
+        The runs that this one goes on from, where the request says that it does; it notes itself there.
+    """
+    folder.refuse_if_used()
+    coins = SystemCoins() if seed is None else SeededCoins(seed)
+    case = read_case(tables, folder.read_key(seed), coins)
+    refuse_unfit_groups(tables.groups, case.declared.schema, several=bool(tables.further))
+    if tables.test is not None:
+        given = case.declared
+        for name in given.labels:
+            read_test_rows(tables.test, given.schema, given.classes, label=name, number_range=given.number_range)
+    watch = Watch() if watch is None else watch
+    watch.warn(None if tables.test is not None else hint_of_names(case))  # test rows show names, or were refused
+    request = replace(request, classes=case.declared.classes)
+    options = options_of_learning(request, learners, case.declared, tables.groups)
+    place = FolderPlace(folder, case.key, tables.groups, tuple(earlier), options, tables.further and tables.labels)
+    learned = learn(case, request, learners, place, watch)
+    write_owner_check(folder, tables.private, case.declared)
+    return learned
+
+
+def read_case(tables: Tables, key: ShardKey, coins: Coins) -> Case:
+    """Read the public rows and what is declared; the private table waits in its file until it is asked for."""
+    if tables.label_private:
+        return _read_label_private(tables, key, coins)
+    if tables.public is None:
+        return _read_alone(tables, key, coins)
+    table = read_table(tables.public, what="public rows", as_text=tables.written)
+    given = _declared(table, tables)
+    return Case(given, take_public_rows(table, given), tables.door(given), key, coins)
+
+
+def _read_alone(tables: Tables, key: ShardKey, coins: Coins) -> Case:
+    """Take what is declared about columns for all that is public; rows are made up of it."""
+    assert tables.schema is not None
+    if tables.choices:
+        raise InvalidParameter(
+            f"{spell('drop')} and {spell('categories')} change what is drafted from public rows, and there are "
+            "none; change the schema instead."
+        )
+    given = declare_alone(
+        tables.schema,
+        label=tables.label,
+        classes=tables.classes,
+        unit=tables.unit,
+        label_values=tables.label_values,
+        number_range=tables.number_range,
+    )
+    given = replace(given, no_unit=tables.no_unit)
+    return Case(given, PublicRows.of_schema(given.schema), tables.door(given), key, coins)
+
+
+def _read_label_private(tables: Tables, key: ShardKey, coins: Coins) -> Case:
+    """Draft everything from the features, which are public; the labels wait in their column until they are read."""
+    table = read_table(_one_file(tables.private), what="private rows", as_text=(*tables.labels, *tables.written))
+    features = without(table, [name for name in tables.labels if name in table.column_names])
+    given = _declared(features, tables)
+    whole = table_as_declared(table, given)
+    teaching, questions = split_label_private(whole, key)
+    return Case(given, PublicRows(questions, None), lambda: teaching, key, coins)
+
+
+def _one_file(private: Address) -> Path:
+    """Refuse what is no single file: all features are public here, and are drafted from as a whole."""
+    path = Path(private)
+    if "://" in str(private) or path.is_dir():
+        raise InvalidParameter(
+            f"{spell('label_private')} takes a table in one file, .csv, .parquet or .arrow; write it into one."
+        )
+    return path
+
+
+def _declared(public: Rows, tables: Tables) -> Declared:
+    return declare(
+        public,
+        label=tables.label,
+        classes=tables.classes,
+        unit=tables.unit,
+        schema=tables.schema,
+        no_unit=tables.no_unit,
+        choices=tables.choices,
+        label_values=tables.label_values,
+        number_range=tables.number_range,
+        further=tables.further,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FolderPlace:
+    """A place on disk: the same command finds its unfinished run again and goes on."""
+
+    folder: RunFolder
+    key: ShardKey
+    groups: tuple[str, ...] = ()
+    earlier: tuple[RunFolder, ...] = ()
+    """The runs that this one goes on from, as they were named."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """By which options the run was asked for, as far as these may be published."""
+    labels: tuple[str, ...] = ()
+    """The names of the labels, where there are several."""
+
+    @contextmanager
+    def opened(self, prepared: Prepared[Any], case: Case, table: PrivateTable) -> Iterator[Workplace]:
+        with (
+            self.folder.begun(same_run(prepared, case, table, groups=list(self.groups)), self.key),
+            SqliteLedger(self.folder.ledger) as ledger,
+        ):
+            ledger.open(prepared.plan.digest, Limits.of_plan(prepared.plan))
+            take_rest(prepared.plan, ledger.run_id, self.folder.path.resolve().name, self.earlier)
+            yield Workplace(ledger, self.folder.ballot, self.folder.scratch)
+
+    def publish(self, prepared: Prepared[Any], case: Case, results: Results, workplace: Workplace) -> None:
+        pa.default_memory_pool().release_unused()
+        given, rows = case.declared, case.public.rows
+        publish_labels(
+            self.folder,
+            results.labelled,
+            prepared.plan,
+            workplace.ledger.export(),
+            classes=given.classes,
+            schema=given.schema,
+            settings={
+                **prepared.settings,
+                **_values_of(given),
+                "groups": list(self.groups),
+                **results.settings,
+                OPTIONS: dict(self.options),
+            },
+            questions=rows,
+            groups=self.groups,
+        )
+        publish_files(self.folder, results.files)
+        if results.counted is not None:
+            publish_cells(self.folder, results.counted, given.classes, rows)
+
+    def find_student(self, results: Results) -> Kept | None:
+        said = results.labelled.statement.to_json()
+        if self.labels:
+            return find_students(self.folder, said, results.lesson)
+        return publish_card(self.folder, said) if self.folder.student.exists() else None
+
+    def keep_student(self, student: Kept, results: Results) -> Kept:
+        said = results.labelled.statement.to_json()
+        if isinstance(student, tuple):
+            return publish_students(self.folder, student, said)
+        return publish_student(self.folder, student, said)
+
+
+def same_run(prepared: Prepared[Any], case: Case, table: PrivateTable, **more: Any) -> dict[str, object]:
+    """Return what a resumed run must have in common with the one that was killed.
+
+    Had it read the tables otherwise, votes of teachers from two different partitions would be counted together, and
+    one unit could have two of them.
+    """
+    public = case.public
+    return {
+        "version": __version__,
+        "table": fingerprint(table.rows.open(), table.labels, table.unit_ids),
+        "public": fingerprint(public.rows, public.truth),
+        "unit": case.declared.unit,
+        **_values_of(case.declared),
+        **prepared.settings,
+        **more,
+        **digest_fixed(prepared.plan, case.declared.schema),
+        # Their names are published; their settings may name local paths and stay in the private half.
+        "learner": describe_learner(prepared.teacher),
+        "student": describe_learner(prepared.student),
+    }
+
+
+def _values_of(given: Declared) -> dict[str, object]:
+    """Return what labels mean, where that was declared, for whoever reads labels of test rows later."""
+    return {LABEL_VALUES: [list(pair) for pair in given.classes.values]} if given.classes.values else {}
+
+
+def digest_fixed(plan: Plan, schema: Schema) -> dict[str, str]:
+    """Return digests of what a run's promise and its reading of rows are fixed by."""
+    return {"plan": plan.digest, "columns": hashlib.sha256(schema.to_json().encode()).hexdigest()}

@@ -1,0 +1,1 @@
+"""From a private table to noisy sums: the public map, the plan, the rounds."""

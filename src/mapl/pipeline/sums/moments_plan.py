@@ -1,0 +1,273 @@
+"""The public map of a run by moments and its plan: rounds, noise and limits, fixed before a private row is read."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from mapl.data.encoding.choice import encoder_for, with_bins
+from mapl.data.encoding.encoder import Encoder
+from mapl.data.encoding.scored_text import ScoredText
+from mapl.data.moments.contributions import Clip
+from mapl.data.moments.feature_map import UNIT, FeatureMap
+from mapl.data.moments.public_map import Layout, draw_map
+from mapl.data.moments.residuals import RowMap
+from mapl.data.moments.words import WordResiduals, word_vectors
+from mapl.data.tables.rows import Rows, n_rows, select
+from mapl.data.tables.schema import Schema
+from mapl.errors import InvalidParameter
+from mapl.parameters import spell
+from mapl.pipeline.request import Request
+from mapl.pipeline.sums.public_sample import MapSample, sample_public
+from mapl.pipeline.sums.targets import ClassTarget, NumberTarget, Target
+from mapl.planning.plan import Plan, Stage
+from mapl.planning.plan_maker import make_plan
+from mapl.planning.rules.moments import WORDS_ALONE, WORDS_BESIDE, MomentsDesign, design_for
+from mapl.release.moment_sums import CHANGES, MomentSums, SumsStage
+from mapl.release.statement.moment_promise import moments_promise
+from mapl.release.statement.promise import Promise
+from mapl.students.moments.curvature import shrink
+from mapl.students.moments.known_curvature import KnownCurvature, NoisyProducts
+from mapl.students.moments.least_squares import LeastSquares
+from mapl.students.moments.rounds import Refiner
+from mapl.types import Floats, Singles
+
+SUMS = "sums"
+N_BINS, FEWEST_BINS, MOST_BINS = 16, 3, 1024
+"""Public bins for each number, and for all of them together; where that leaves fewer than three, there are none."""
+
+RIDGE = 0.3
+"""What evens directions out where there are hardly any public rows, beside the trace of their covariance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnMap:
+    """A public map from rows to vectors, and what learns from sums of these."""
+
+    vectors: RowMap
+    refiner: Refiner
+    public: Singles
+    """The vectors of public rows, of norm at most 1."""
+
+    target: Target
+
+    def with_products(self, told: NoisyProducts) -> KnownCurvature | LeastSquares:
+        """Return what learns where products of features were released, beside rows made up of declared facts."""
+        exact = self.public.astype(np.float64)
+        gram = told.gram(exact.T @ exact / len(exact), None)
+        return self.target.follow(self.public, gram)
+
+
+@dataclass(frozen=True, eq=False)
+class MapMaker:
+    """What a map is drawn from: public rows, encoders, and how far sums will stand out of the noise.
+
+    Parameters
+    ----------
+    beside
+        The encoder of all columns but texts, None where there are none.
+    words
+        What records add in the round of the words, None where there is no text.
+    """
+
+    public: MapSample
+    beside: Encoder | None
+    words: WordResiduals | None
+    layout: Layout
+    design: MomentsDesign
+    signal: float
+    target: Target
+    declared: int | None
+
+    @property
+    def n_classes(self) -> int:
+        return self.target.n_classes
+
+    def draw(self, polarities: Floats | None) -> DrawnMap:
+        """Draw the map from public rows, and from how much words speak for classes where there is text."""
+        return self._without_words if polarities is None else self._drawn(polarities)
+
+    @cached_property
+    def _without_words(self) -> DrawnMap:
+        """The map of a table without text, which a plan, its rehearsal and its release need."""
+        return self._drawn(None)
+
+    def _drawn(self, polarities: Floats | None) -> DrawnMap:
+        encoder: Encoder | ScoredText | None = self.beside
+        if self.words is not None:
+            assert polarities is not None
+            encoder = ScoredText.of_public(self.public.rows, list(self.words.columns), polarities, self.beside)
+        assert encoder is not None
+        encoded = encoder.transform(self.public.rows)
+        features = self._map(encoded)
+        if self.words is not None:  # whose scores were not known when the plan was made
+            features = features.widened(self.most_features)
+        public = (features(encoded) / UNIT).astype(np.float32)
+        vectors = RowMap(encoder, features)
+        keep, declared = self.design.keep, self.declared
+        refiner: Refiner
+        if self.design.shrunk:
+            refiner = self.target.follow(public, shrink(public), keep, declared)
+        else:
+            refiner = self.target.balance(public, self.public.weights.astype(np.float32), keep, declared)
+        return DrawnMap(vectors, refiner, public, self.target)
+
+    @property
+    def most_features(self) -> int:
+        """How many features a map may have."""
+        return self.layout.n_others + sum(self.layout.bins) + 1
+
+    @property
+    def grain(self) -> float:
+        """The mean entry of the vector of a public row's words."""
+        assert self.words is not None
+        entries = word_vectors(self.public.rows, self.words.columns).data / UNIT
+        return float((entries**2).sum() / max(entries.sum(), 1e-9)) or 1.0
+
+    def _map(self, encoded: Singles) -> FeatureMap:
+        if self.design.shrunk:
+            return FeatureMap.fit(encoded, ridge=RIDGE + 2 * (encoded.shape[1] + 1) / len(encoded))
+        return draw_map(encoded, self.public.weights, self.layout, signal=self.signal, n_classes=self.n_classes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedMoments:
+    """A plan and what its map will be drawn from, fixed before a private row is read."""
+
+    request: Request
+    plan: Plan
+    stage: SumsStage
+    maker: MapMaker
+
+    @property
+    def promise(self) -> Promise:
+        """What is promised to whom, and what has to hold for that."""
+        return moments_promise(self.request.adjacency, self.request.unit, self.request.number_range)
+
+    def clip(self, round_number: int) -> Clip:
+        """Return how far one unit may move a round of sums, counted from 0 with that of the words."""
+        reach, words = self.stage.mechanism.reaches[round_number], self.maker.words
+        if words is not None and round_number == 0:
+            return Clip(reach, words.bound)
+        if self.maker.design.products and round_number == 0:
+            return Clip(reach, self.maker.target.products_bound)
+        own = round_number - (words is not None)  # after products no round is at an even guess any more
+        return Clip(reach, self.maker.target.bound(self.maker.design, own))
+
+
+def plan_moments(
+    request: Request, questions: Rows, schema: Schema, *, why: str, made_up: bool = False
+) -> PlannedMoments:
+    """Fix map, noise and rounds from public rows and settings alone.
+
+    Parameters
+    ----------
+    made_up
+        Whether there are no public rows, and these were made up of what is declared about columns.
+    """
+    maker = make_map_maker(request, questions, schema, made_up=made_up)
+    n_classes, rounds = maker.n_classes, maker.design.rounds
+    if maker.words is None:
+        width = maker.draw(None).vectors.features.width
+        entries: tuple[int, ...] = (width * n_classes + 1,) * rounds
+        said = ""
+        if maker.design.products:
+            entries = (width * (width + n_classes) + 1, *entries)
+            said = "no public rows, so that the map follows from the declared columns; one round of products, and "
+    else:
+        width = maker.most_features
+        entries = (math.prod(maker.words.shape) + 1, *(width * n_classes + 1,) * rounds)
+        said = f"one round of the words of {', '.join(maker.words.columns)}, and "
+    mechanism = MomentSums.for_budget(
+        request.budget,
+        entries=entries,
+        shares=maker.design.shares,
+        changes=CHANGES[request.adjacency],
+        first="words" if maker.words is not None else "products" if maker.design.products else "features",
+    )
+    plan = make_plan(
+        request.terms,
+        [
+            Stage(
+                SUMS, mechanism.name, {**mechanism.parameters, **_range(request), "features": width}, request.budget
+            )
+        ],
+        (
+            why,
+            f"{said}{rounds} rounds of sums of {width} features",
+            *_few(maker.design, n_rows(questions)),
+        ),
+        classes=request.classes.names,
+        n_queries=n_rows(questions),
+    )
+    return PlannedMoments(request, plan, SumsStage(mechanism, SUMS, _digest(schema, maker)), maker)
+
+
+def _range(request: Request) -> dict[str, float]:
+    """Return the range of the label, if it is a number, for the plan: residuals are measured in it."""
+    known = request.number_range
+    return {} if known is None else {"lowest label": known.low, "highest label": known.high}
+
+
+def _few(design: MomentsDesign, n_public: int) -> tuple[str, ...]:
+    """Say what is done about few public rows, which tell less than one would like about how columns go together."""
+    if design.shrunk:
+        return (f"only {n_public} public rows, whose curvature is shrunk towards an even one",)
+    if design.shuffled:
+        return (
+            f"few public rows ({n_public}) for these columns, with made-up ones of shuffled columns beside them",
+        )
+    return ()
+
+
+def make_map_maker(request: Request, questions: Rows, schema: Schema, *, made_up: bool) -> MapMaker:
+    """Gather what maps are drawn from."""
+    target: Target = ClassTarget(len(request.classes)) if request.number_range is None else NumberTarget()
+    n_classes, n_public = target.n_classes, n_rows(questions)
+    texts = tuple(column.name for column in schema.columns if column.kind == "text")
+    if made_up and texts:
+        raise InvalidParameter(
+            f"Column {texts[0]!r} holds text, and there are no public rows: what texts look like cannot be "
+            f"declared. Give some public rows with {spell('public')}, or a schema without it."
+        )
+    words = WordResiduals(texts, n_classes) if texts else None
+    beside, layout = _encoder(schema, questions)
+    if words is not None:
+        layout = replace(layout, n_others=layout.n_others + (1 if n_classes == 2 else n_classes))
+    share = 0.0 if words is None else WORDS_ALONE if beside is None else WORDS_BESIDE
+    # How much noise there will be hardly depends on how many numbers get some.
+    nearly = MomentSums.for_budget(request.budget, entries=(1,), changes=CHANGES[request.adjacency])
+    mu = math.sqrt(nearly.square) / nearly.changes
+    design = design_for(n_public, layout.n_others + 1, mu, words=share, made_up=made_up)
+    signal = target.signal * design.signal(request.n_rows, n_public, mu, n_classes)
+    public = sample_public(questions, design.shuffled)
+    return MapMaker(public, beside, words, layout, design, signal, target, request.n_rows)
+
+
+def _encoder(schema: Schema, public: Rows) -> tuple[Encoder | None, Layout]:
+    """Return the encoder of all columns but texts, with the bins of its numbers last."""
+    others = tuple(column for column in schema.columns if column.kind != "text")
+    if not others:
+        return None, Layout(0)
+    n_numbers = sum(bool(column.cuts) for column in others)
+    n_bins = min(N_BINS, MOST_BINS // max(1, n_numbers))
+    known = replace(schema, columns=others).coarsened(max(n_bins, 2))
+    rows = public if len(others) == len(schema.columns) else select(public, known.names)
+    encoder = with_bins(encoder_for(known, rows), known, bins=n_bins >= FEWEST_BINS, dense=True)
+    bins = tuple(len(column.cuts) + 1 for column in known.columns if column.cuts) if encoder.bins else ()
+    return encoder, Layout(len(encoder.get_feature_names_out()) - sum(bins), bins)
+
+
+def _digest(schema: Schema, maker: MapMaker) -> str:
+    """Return a digest of what the map is drawn from."""
+    seal = hashlib.sha256(schema.to_json().encode())
+    seal.update(repr((maker.design, maker.signal, maker.layout)).encode())
+    if maker.words is not None:
+        seal.update(word_vectors(maker.public.rows, maker.words.columns).indices.tobytes())
+    if maker.beside is not None:
+        seal.update(np.ascontiguousarray(maker.beside.transform(maker.public.rows)).tobytes())
+    return seal.hexdigest()

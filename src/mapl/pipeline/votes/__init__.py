@@ -1,0 +1,1 @@
+"""Votes: their shards, their plans, and labels released from them."""

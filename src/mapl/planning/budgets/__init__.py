@@ -1,0 +1,1 @@
+"""One budget for several mechanisms, and for several runs on the same people."""

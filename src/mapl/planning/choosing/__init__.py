@@ -1,0 +1,1 @@
+"""From expected votes to a calibrated mechanism: candidates, forecasts, the choice."""

@@ -1,0 +1,1 @@
+"""`mapl plan`: a question about budgets in, ranked plans out."""

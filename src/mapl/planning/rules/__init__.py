@@ -1,0 +1,1 @@
+"""Rules that choose for the user, from public facts alone."""

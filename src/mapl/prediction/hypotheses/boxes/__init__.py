@@ -1,0 +1,1 @@
+"""Axis-parallel rectangles and boxes."""

@@ -1,0 +1,1 @@
+"""Hypotheses on one feature: thresholds, intervals, unions, stumps."""

@@ -1,0 +1,1 @@
+"""Halfspaces, by exact signs."""

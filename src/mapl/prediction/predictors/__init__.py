@@ -1,0 +1,1 @@
+"""Predictors: a hidden sample, one bit per question, a promise about each bit."""

@@ -1,0 +1,1 @@
+"""Stable queries: anything that brings a value and its distance to instability."""

@@ -1,0 +1,1 @@
+"""What is promised to whom, and the statement that a user may print."""

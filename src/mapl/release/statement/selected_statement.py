@@ -1,0 +1,140 @@
+"""The privacy statement of a run in which several methods were tried and one was chosen privately."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from mapl.noise import Coins
+from mapl.planning.plan import add_over_parts
+from mapl.release.best_of import BestOf
+from mapl.release.ledger.part import stage_of
+from mapl.release.moment_sums import MomentSums
+from mapl.release.statement.cell_statement import COUNTED
+from mapl.release.statement.moment_statement import SUMMED, SUMS
+from mapl.release.statement.promise import Promise
+from mapl.release.statement.statement import (
+    LABELS,
+    VOTE,
+    StageSpend,
+    Statement,
+    add_costs,
+    at_most,
+    in_plain_words,
+    noise_of,
+    not_private,
+)
+from mapl.types import Budget
+
+TRIED, CHOSE, OTHERS = "those the methods were tried on", "those who chose among them", "all others"
+"""The three disjoint parts of the units of such a run."""
+
+SELECTED = (
+    "{how} This was one of {n} methods ({names}). By a keyed hash of its own identity every private unit was in "
+    "one of three parts. On the first all {n} methods were tried, which cost these units epsilon {tried} together. "
+    "The second chose among them, by a random draw that favours the method whose student is right about more of "
+    "them, which cost these units epsilon {chose}. On all others the chosen method alone was carried out, which "
+    "cost them epsilon {others}, and that is what is published. No unit is in two parts, so the dearest part "
+    "counts, and not the sum; all three are at the delta, and for the unit and neighbouring data sets, named below."
+)
+
+
+def pilot_of(name: str) -> str:
+    """Return what a method's stages are called where it was tried on a few units."""
+    return f"pilot {name}"
+
+
+def _how(own: Statement) -> str:
+    """Say how the winner's labels came about."""
+    if own.mechanism == MomentSums.name:
+        return SUMMED
+    return VOTE if own.cells is None else COUNTED
+
+
+def state_selection(
+    tried: Mapping[str, Statement],
+    winner: str,
+    own: Statement,
+    allowed: Iterable[Budget],
+    best: BestOf,
+    budget: Budget,
+    coins: Coins,
+    *,
+    promise: Promise,
+    stage: str,
+    plan_digest: str,
+    ledger_head: str,
+) -> Statement:
+    """Describe a run by its winner's statement, at the price of the dearest of its three parts.
+
+    Parameters
+    ----------
+    tried
+        What every method released where it was tried.
+    own
+        What the winner released of all others.
+    allowed
+        What each method would have been allowed there: before the choice it could have been any of them.
+    """
+    before = (
+        *(_on(TRIED, pilot_of(name), spend) for name, said in tried.items() for spend in said.stages),
+        StageSpend(stage, best.name, best.epsilon, 0.0, CHOSE),
+    )
+    carried_out = tuple(_on(OTHERS, winner, spend) for spend in own.stages)
+    stages = (*before, *carried_out)
+    used = {
+        TRIED: add_costs(said.epsilon for said in tried.values()),
+        CHOSE: best.epsilon,
+        OTHERS: own.epsilon,
+    }
+    epsilon = max(used.values())
+    at_most_other = [Budget(own.guaranteed_epsilon, own.delta), *allowed]
+    guaranteed = max(
+        add_over_parts(((spend.units, spend.epsilon) for spend in stages), add_costs),
+        *(float(one.epsilon) for one in at_most_other),
+    )
+    delta = max(
+        add_over_parts(((spend.units, spend.delta) for spend in stages), add_costs),
+        *(float(one.delta) for one in at_most_other),
+    )
+    how = SELECTED.format(
+        how=_how(own),
+        n=len(tried),
+        names=", ".join(tried),
+        tried=at_most(used[TRIED]),
+        chose=at_most(used[CHOSE]),
+        others=at_most(used[OTHERS]),
+    )
+    covers = SUMS if own.mechanism == MomentSums.name else LABELS
+    private = own.private and all(said.private for said in tried.values())
+    return replace(
+        own,
+        epsilon=epsilon,
+        guaranteed_epsilon=guaranteed,
+        budget_epsilon=float(budget.epsilon),
+        delta=delta,
+        noise=noise_of(coins, guaranteed),
+        private=private,
+        assumptions=promise.assumptions,
+        checked=promise.checked,
+        in_plain_words=in_plain_words(how, promise, stages, delta, guaranteed, epsilon, covers)
+        if private
+        else not_private(coins),
+        stages=stages,
+        plan_digest=plan_digest,
+        ledger_head=ledger_head,
+        selected=winner,
+    )
+
+
+def _on(units: str, part: str, spend: StageSpend) -> StageSpend:
+    """Return a method's stage as the whole run calls it, with the units that it was about."""
+    return replace(spend, name=stage_of(part, spend.name), units=units)
+
+
+def name_published_stages(statement: Mapping[str, Any]) -> list[str]:
+    """Name the stages whose outcomes a run published, by its statement: those of the chosen method."""
+    names = [str(stage.get("name")) for stage in statement.get("stages") or ()]
+    selected = statement.get("selected")
+    return names if selected is None else [name for name in names if name.startswith(stage_of(selected, ""))]

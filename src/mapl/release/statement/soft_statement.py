@@ -1,0 +1,61 @@
+"""The privacy statement of a run that released soft labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mapl.mechanisms import Task
+from mapl.noise import Coins
+from mapl.release.soft_labels import MEANS, MEDIANS, SoftDesign, SoftLabels
+from mapl.release.statement.promise import Promise
+from mapl.release.statement.statement import StageSpend, Statement, in_plain_words, statement_of
+from mapl.types import Budget
+
+SCORES = (
+    "The soft labels were made of the scores of models (teachers), each trained on its own part of the private "
+    "data: of their rounded median, or of their sum with random noise."
+)
+
+
+def state_soft_labels(
+    design: SoftDesign,
+    task: Task,
+    budgets: dict[str, Budget],
+    released: SoftLabels,
+    coins: Coins,
+    *,
+    promise: Promise,
+    plan_digest: str | None = None,
+    ledger_head: str | None = None,
+) -> Statement:
+    """Describe a run by its last stage, with an earlier stage's whole price on top.
+
+    Parameters
+    ----------
+    budgets
+        What the plan allows each stage, by its name.
+    """
+    earlier: tuple[StageSpend, ...] = ()
+    if design.means is None:
+        mechanism, stage = design.medians, MEDIANS
+    else:
+        mechanism, stage = design.means, MEANS
+        if design.medians is not None:
+            delta = budgets[MEDIANS].delta
+            earlier = (StageSpend(MEDIANS, design.medians.name, design.medians.epsilon(None, delta), delta),)
+    assert mechanism is not None
+    told = statement_of(
+        mechanism,
+        replace(task, budget=budgets[stage]),
+        released.released(),
+        coins,
+        promise=promise,
+        earlier=earlier,
+        stage=stage,
+        plan_digest=plan_digest,
+        ledger_head=ledger_head,
+    )
+    if not told.private:
+        return told
+    words = in_plain_words(SCORES, promise, told.stages, told.delta, told.guaranteed_epsilon, told.epsilon)
+    return replace(told, in_plain_words=words)

@@ -1,0 +1,1 @@
+"""The papers' claims, carried out: what each says, what was measured, and a verdict that follows from it."""

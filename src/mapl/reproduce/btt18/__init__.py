@@ -1,0 +1,1 @@
+"""Bassily, Thakkar and Thakurta (2018): Model-Agnostic Private Learning."""

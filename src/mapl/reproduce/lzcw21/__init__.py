@@ -1,0 +1,1 @@
+"""Liu, Zhu, Chaudhuri and Wang (2021): Revisiting Model-Agnostic Private Learning."""

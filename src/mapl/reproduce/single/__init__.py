@@ -1,0 +1,1 @@
+"""Answers to single questions in worlds in which every error is a formula."""

@@ -1,0 +1,18 @@
+"""Worlds of the papers whose truth is known exactly: what tests, benchmarks and docs measure against."""
+
+from mapl.reproduce.worlds.few_rules import FewRules, voting_fails, voting_wins
+from mapl.reproduce.worlds.halfspaces import HalfspaceWorld
+from mapl.reproduce.worlds.label_noise import LabelNoise
+from mapl.reproduce.worlds.thresholds import ThresholdWorld
+from mapl.reproduce.worlds.world import World, regret
+
+__all__ = [
+    "FewRules",
+    "HalfspaceWorld",
+    "LabelNoise",
+    "ThresholdWorld",
+    "World",
+    "regret",
+    "voting_fails",
+    "voting_wins",
+]

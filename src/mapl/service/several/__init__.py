@@ -1,0 +1,1 @@
+"""Several taught runs behind one server."""

@@ -1,0 +1,1 @@
+"""What operators may see: health, metrics, the witness of the ledger."""

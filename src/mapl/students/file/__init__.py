@@ -1,0 +1,1 @@
+"""A student as a file that is safe to open, and its card."""

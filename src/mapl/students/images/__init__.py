@@ -1,0 +1,1 @@
+"""Students for images: a kernel, and a small network."""

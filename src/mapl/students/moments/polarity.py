@@ -1,0 +1,108 @@
+"""How much each word speaks for each class, by noisy sums: the mean of what is likely given them.
+
+Most words are rare and their sums are noise. How often words occur is learned from the noisy totals themselves, by
+expectation and maximisation on a grid of totals, and so is how much words differ between classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mapl.types import Floats
+
+SPREADS = (0.03, 0.06, 0.12, 0.25, 0.5)
+N_TOTALS, ITERATIONS, MOST_FITTED = 36, 30, 20_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Polarities:
+    """How much each word speaks for each class, one line per word, and the deviation that noise gives every line.
+
+    0 says nothing; with two classes a word of 1 stands in records of that class alone. ``believed`` is what the sum
+    of a word was multiplied by to become its polarity.
+    """
+
+    means: Floats
+    noise: Floats
+    believed: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordSums:
+    """Noisy sums over records: one line per word.
+
+    Parameters
+    ----------
+    signed
+        How often the word stands in records of each class, beyond an even share of all.
+    totals
+        How often it stands in any.
+    signed_noise, total_noise
+        The deviations of the noise of both.
+    grain
+        The mean entry of a record's vector: drawing records scatters sums by its root.
+    """
+
+    signed: Floats
+    totals: Floats
+    signed_noise: float
+    total_noise: float
+    grain: float
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.signed.shape[1])
+
+    def polarities(self) -> Polarities:
+        """Return the posterior mean of every word's polarity in every class.
+
+        How much of a sum is believed follows from sums itself; for the deviation it is taken as it is.
+        """
+        totals = self._grid()
+        some = np.random.default_rng(0).permutation(len(self.totals))[:MOST_FITTED]
+        part = WordSums(self.signed[some], self.totals[some], self.signed_noise, self.total_noise, self.grain)
+        fits = [part._fit(totals, spread) for spread in SPREADS]
+        _, spread, prior = max(fits, key=lambda fit: fit[0])
+        scores = self._likelihoods(totals, spread) + np.log(prior)
+        scores -= scores.max(axis=1, keepdims=True)
+        chances = np.exp(scores)
+        chances /= chances.sum(axis=1, keepdims=True)
+        gain = spread * totals * self._evenness() ** 0.5 / self._variance(totals, spread)
+        believed = chances @ gain
+        return Polarities(believed[:, None] * self.signed, believed * self.signed_noise, believed)
+
+    def _grid(self) -> Floats:
+        least = 0.5 * self.total_noise / (1 + self.total_noise / 4)
+        most = max(float(self.totals.max()), 2 * self.total_noise)
+        return np.concatenate([[0.0], np.geomspace(least, most, N_TOTALS)])
+
+    def _evenness(self) -> float:
+        """The variance of a label as zeros and ones where classes are even."""
+        return (1 - 1 / self.n_classes) / self.n_classes
+
+    def _variance(self, totals: Floats, spread: float) -> Floats:
+        """Return the variance of a signed sum of a word with some total."""
+        drawn = self._evenness() * (spread * totals**2 + self.grain * totals)
+        return np.asarray(drawn + self.signed_noise**2)
+
+    def _likelihoods(self, totals: Floats, spread: float) -> Floats:
+        """Return the log-likelihood of every word's sums at every total; of C classes C - 1 are independent."""
+        variance, n_classes = self._variance(totals, spread), self.n_classes
+        squares = np.einsum("ij,ij->i", self.signed, self.signed)[:, None] * (n_classes - 1) / n_classes
+        of_total = (self.totals[:, None] - totals) ** 2 / self.total_noise**2
+        return np.asarray(-0.5 * (of_total + (n_classes - 1) * np.log(variance) + squares / variance))
+
+    def _fit(self, totals: Floats, spread: float) -> tuple[float, float, Floats]:
+        """Return how likely the sums are at one spread of polarities, and the likeliest shares of totals."""
+        likelihoods = self._likelihoods(totals, spread)
+        top = likelihoods.max(axis=1, keepdims=True)
+        weights = np.exp(likelihoods - top)
+        shares = np.full(len(totals), 1 / len(totals))
+        for _ in range(ITERATIONS):
+            parts = weights * shares
+            parts /= parts.sum(axis=1, keepdims=True)
+            shares = parts.mean(axis=0) + 1e-12
+            shares /= shares.sum()
+        return float((np.log(weights @ shares) + top[:, 0]).sum()), spread, shares

@@ -1,0 +1,1 @@
+"""Students of soft labels, which predict probabilities."""

@@ -1,0 +1,1 @@
+"""The ways to turn released labels into a student."""

@@ -1,0 +1,1 @@
+"""Anything that learns from rows and labels and then votes."""

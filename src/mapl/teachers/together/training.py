@@ -1,0 +1,175 @@
+"""From shards to weights: the teachers of a batch, each from its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapl.data.tables.rows import Rows, is_sparse
+from mapl.data.units.shards import Sharded
+from mapl.teachers.learners.spelling import natural
+from mapl.teachers.panel.linear import MOST, LinearPanel, Weights
+from mapl.teachers.together.family import Solved, Stack
+from mapl.teachers.together.recognition import Syllabus, sound
+from mapl.types import Flags, Floats, Labels
+
+NUMBERS_AT_ONCE = 1 << 18
+"""A stack of about 2 MB stays near the processor."""
+
+
+@dataclass(slots=True, repr=False)
+class TrainedTogether:
+    """What became of some teachers. Private.
+
+    ``weights`` has None for a teacher with nothing to learn from, which casts the fallback vote; ``left`` are those
+    that must be trained one by one, since something in their shard is unusual.
+    """
+
+    weights: dict[int, Weights | None] = field(default_factory=dict)
+    own_errors: dict[int, tuple[int, int]] = field(default_factory=dict)
+    left: list[int] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return "TrainedTogether(private)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ShardLesson:
+    """What a teacher learns from: numbers, and the place of each row's class among those of the shard. Private."""
+
+    k: int
+    rows: Floats
+    places: NDArray[np.int64]
+    codes: NDArray[np.int64]
+    tested: tuple[Floats, Labels] | None
+
+    def __repr__(self) -> str:
+        return "ShardLesson(private)"
+
+
+def train_together(
+    syllabus: Syllabus, sharded: Sharded, held_out: Flags | None, teachers: Sequence[int]
+) -> TrainedTogether:
+    """Train some teachers. What becomes of each is a function of its own shard, and of public things."""
+    trained = TrainedTogether()
+    study(syllabus, make_lessons(syllabus, sharded, held_out, teachers, trained), trained)
+    return trained
+
+
+def study(syllabus: Syllabus, lessons: Iterable[ShardLesson], trained: TrainedTogether) -> None:
+    """Learn every lesson, and note what became of it. Lessons of one shape are stacked; all else keeps apart."""
+    groups: dict[tuple[int, int], list[ShardLesson]] = {}
+    for lesson in lessons:
+        groups.setdefault((len(lesson.rows), len(lesson.codes)), []).append(lesson)
+    with np.errstate(all="ignore"):
+        for (n, _), group in groups.items():
+            width = n if syllabus.family.narrows else max(n, group[0].rows.shape[1])
+            at_once = max(1, NUMBERS_AT_ONCE // (n * width))
+            for start in range(0, len(group), at_once):
+                _learn(syllabus, group[start : start + at_once], trained)
+
+
+def make_lessons(
+    syllabus: Syllabus, sharded: Sharded, held_out: Flags | None, teachers: Sequence[int], trained: TrainedTogether
+) -> list[ShardLesson]:
+    """Return what teachers learn from; note those with nothing to learn, and those that are left to workers."""
+    lessons = []
+    rank = np.argsort(np.argsort(natural(syllabus.classes)))  # learners know classes in the order of their names
+    codes_by_rank = np.argsort(rank)
+    for k, rows, labels in _encoded(syllabus.encoder, sharded, teachers):
+        aside = np.zeros(len(labels), dtype=np.bool_) if held_out is None else held_out[sharded.members(k)]
+        present, places = np.unique(rank[labels[~aside]], return_inverse=True)
+        if len(present) < 2:
+            trained.weights[k] = None
+        elif rows is None or not sound(rows):
+            trained.left.append(k)
+        else:
+            tested = None if held_out is None else (rows[aside], labels[aside])
+            learned = rows if held_out is None else rows[~aside]
+            lessons.append(ShardLesson(k, learned, places.astype(np.int64), codes_by_rank[present], tested))
+    return lessons
+
+
+def _encoded(
+    encoder: Any, sharded: Sharded, teachers: Sequence[int]
+) -> Iterator[tuple[int, Floats | None, Labels]]:
+    """Yield shards as numbers, None for one that cannot be made such.
+
+    mapl's own encoder looks at each cell alone, so it is given many shards at once; others see one at a time.
+    """
+    handed = [sharded.members(k) for k in teachers]
+    bounds = np.concatenate([[0], np.cumsum([len(members) for members in handed])]).tolist()
+    together = None
+    from mapl.data.encoding.encoder import Encoder  # brings scikit-learn along
+
+    if encoder is None or type(encoder) is Encoder:
+        rows, _ = sharded.shards_of(teachers)
+        together = _numbers(encoder, rows)
+    for place, k in enumerate(teachers):
+        if together is not None:
+            rows = together[bounds[place] : bounds[place + 1]]
+            yield k, rows, sharded.labels[handed[place]]
+        else:
+            rows, labels = sharded.shard(k)
+            yield k, _numbers(encoder, rows) if len(labels) else None, labels
+
+
+def _numbers(encoder: Any, rows: Rows) -> Floats | None:
+    """Return rows as 64-bit numbers, None where they cannot be: whoever trains one by one says what that means."""
+    try:
+        numbers = rows if encoder is None else encoder.transform(rows)
+        if is_sparse(numbers) or not isinstance(numbers, np.ndarray):
+            return None
+        return np.ascontiguousarray(numbers, dtype=np.float64)
+    except Exception:
+        return None
+
+
+def _learn(syllabus: Syllabus, group: list[ShardLesson], trained: TrainedTogether) -> None:
+    stack = Stack(
+        np.stack([lesson.rows for lesson in group]),
+        np.stack([lesson.places for lesson in group]),
+        len(group[0].codes),
+    )
+    try:
+        solved = _solve(syllabus, stack)
+    except Exception:  # of whichever shard; each is tried by itself, and one that fails alone is left to a worker
+        if len(group) == 1:
+            trained.left.append(group[0].k)
+        else:
+            for lesson in group:
+                _learn(syllabus, [lesson], trained)
+        return
+    within = np.abs(solved.coef).max(axis=(1, 2), initial=0.0) <= MOST
+    within &= np.abs(solved.intercept).max(axis=1, initial=0.0) <= MOST
+    usable = (within & solved.settled).tolist()
+    for place, lesson in enumerate(group):
+        weights = Weights(solved.coef[place], solved.intercept[place], lesson.codes)
+        if not usable[place]:
+            trained.left.append(lesson.k)
+            continue
+        trained.weights[lesson.k] = weights
+        if lesson.tested is not None:
+            trained.own_errors[lesson.k] = _own_errors(syllabus, weights, *lesson.tested)
+
+
+def _solve(syllabus: Syllabus, stack: Stack) -> Solved:
+    if syllabus.scaling is None:
+        return syllabus.family.solve(stack)
+    middle, scale = syllabus.scaling.fit(stack)
+    solved = syllabus.family.solve(syllabus.scaling.apply(stack, middle, scale))
+    return syllabus.scaling.take_back(solved, middle, scale)
+
+
+def _own_errors(syllabus: Syllabus, weights: Weights, rows: Floats, labels: Labels) -> tuple[int, int]:
+    """Return how many of the rows that were kept from a teacher it gets wrong, and how many there are."""
+    if not len(labels):
+        return 0, 0
+    features = syllabus.family.features(rows)
+    alone = LinearPanel.of([weights], n_features=features.shape[1], n_classes=len(syllabus.classes))
+    votes = alone.votes(features).counts.argmax(axis=1)
+    return int(np.count_nonzero(votes != labels)), len(labels)

@@ -1,0 +1,80 @@
+"""The list of verbs: it says what the verbs say of themselves, misses none, and imports none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import mapl.cli
+from mapl.cli.verbs import ROOM_OF, VERBS, command_of
+
+NOT_VERBS = {"__init__", "service_extra", "verbs"}
+HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "pandas", "skops", "torch")
+
+
+def test_the_list_says_what_every_verb_says_of_itself() -> None:
+    assert {verb: command_of(verb).get_short_help_str(500) for verb in VERBS} == dict(VERBS)
+
+
+def test_every_file_that_holds_a_verb_is_listed() -> None:
+    files = {path: path.read_text("utf-8") for path in Path(mapl.cli.__path__[0]).rglob("*.py")}
+    verbs = {
+        path.stem: path.parent.name
+        for path, text in files.items()
+        if path.stem not in NOT_VERBS and (f"\ndef {path.stem}(" in text or "\napp = typer.Typer(" in text)
+    }
+    assert verbs == ROOM_OF
+
+
+@pytest.mark.parametrize(("typed", "found"), [("mapl exp", ["export"]), ("mapl learn --strat", ["--strategy"])])
+def test_shells_complete_verbs_and_options(typed: str, found: list[str]) -> None:
+    asked = {"_MAPL_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    ran = CliRunner().invoke(mapl.cli.app, [], prog_name="mapl", env=asked)
+    assert ran.stdout.split() == found
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_stands_in_a_panel(verb: str) -> None:
+    """By what it is about, not in one heap."""
+    for command in commands_in(command_of(verb)):
+        options = [one for one in command.params if one.param_type_name == "option" and one.name != "help"]
+        assert [one.name for one in options if not one.rich_help_panel] == []
+
+
+def commands_in(command: Any) -> list[Any]:
+    """Return a command, or all commands of a group."""
+    names = command.list_commands(None) if hasattr(command, "list_commands") else []
+    return [command.get_command(None, name) for name in names] or [command]
+
+
+def test_help_imports_no_verb_and_nothing_heavy() -> None:
+    watched = [*HEAVY, *(f"mapl.cli.{room}.{verb}" for verb, room in ROOM_OF.items())]
+    code = (
+        "import sys; from typer.testing import CliRunner; from mapl.cli import app; "
+        "shown = CliRunner().invoke(app, ['--help']); assert 'aggregate' in shown.stdout, shown.stdout; "
+        f"print(sorted(name for name in {watched} if name in sys.modules))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_no_verb_brings_learners_along_before_it_begins() -> None:
+    """Help and refusals come before scikit-learn, which takes longer to import than they take."""
+    late = ["pandas", "scipy.stats", "sklearn", "skops", "torch"]
+    code = (
+        f"import sys; from mapl.cli.verbs import VERBS, command_of; [command_of(verb) for verb in VERBS]; "
+        f"print(sorted(name for name in {late} if name in sys.modules))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_an_unknown_verb_is_refused() -> None:
+    shown = subprocess.run([sys.executable, "-m", "mapl", "unknown-verb"], capture_output=True, text=True)
+    assert shown.returncode == 2
+    assert "unknown-verb" in shown.stderr

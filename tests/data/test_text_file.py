@@ -1,0 +1,103 @@
+"""Text is text: commas or tabs, compressed or not, the same cells are read, each by itself."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from mapl.data import Column, Schema, read_table
+from mapl.data.reading.csv_rows import TornLines
+from mapl.data.reading.text_file import SEPARATORS
+from mapl.data.sources.source import source_of
+from mapl.errors import InvalidData
+
+SCHEMA = Schema(
+    (Column("age", "number"), Column("town", "category", ("Bonn", "Ulm, old")), Column("note", "text")),
+    label="y",
+    classes=("no", "yes"),
+    unit="person",
+)
+HEADER = ["age", "town", "note", "y", "person"]
+ROWS = [
+    ["61", "Bonn", 'said "no", twice', "yes", "7"],
+    ["1e400", "Ulm, old", "two\nlines", "no", "7.0"],
+    ["NA", "", "a\ttab", "maybe", "9007199254740993"],
+    ["", "Köln", "", "", ""],
+]
+TORN = ["1", "Bonn"]
+
+
+def written(folder: Path, name: str, rows: list[list[str]], header: list[str] = HEADER) -> Path:
+    text = io.StringIO()
+    csv.writer(text, delimiter=SEPARATORS[name]).writerows([header, *rows])
+    content = text.getvalue().encode()
+    path = folder / f"table{name}"
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path
+
+
+@pytest.mark.parametrize("name", SEPARATORS)
+def test_private_cells_are_the_same_in_every_form(tmp_path: Path, name: str) -> None:
+    expected = read_table(written(tmp_path, ".csv", ROWS), what="private rows", schema=SCHEMA)
+    path = written(tmp_path, name, [*ROWS[:2], TORN, *ROWS[2:]])
+    assert read_table(path, what="private rows", schema=SCHEMA).equals(expected)
+    torn = TornLines()
+    blocks = list(source_of(path).blocks(SCHEMA, torn))
+    assert (sum(map(len, blocks)), torn.n) == (len(ROWS), 1)
+
+
+@pytest.mark.parametrize("name", SEPARATORS)
+def test_one_odd_cell_changes_no_other(tmp_path: Path, name: str) -> None:
+    usual = read_table(written(tmp_path, name, ROWS), what="private rows", schema=SCHEMA)
+    odd = [["\ufffd" * 40, "x", "\x00", "?", "{}"], *ROWS[1:]]
+    moved = read_table(written(tmp_path, name, odd), what="private rows", schema=SCHEMA)
+    assert moved.slice(1).equals(usual.slice(1))
+
+
+@pytest.mark.parametrize("name", SEPARATORS)
+def test_public_rows_are_guessed_alike(tmp_path: Path, name: str) -> None:
+    rows = [["61", "Bonn", "a", "no", "1"], ["", "Ulm, old", "b", "yes", "2"]]
+    expected = read_table(written(tmp_path, ".csv", rows), what="public rows")
+    assert read_table(written(tmp_path, name, rows), what="public rows").equals(expected)
+
+
+def test_a_folder_takes_all_forms(tmp_path: Path) -> None:
+    for name in SEPARATORS:
+        written(tmp_path, name, ROWS)
+    assert sum(map(len, source_of(tmp_path).blocks(SCHEMA))) == len(SEPARATORS) * len(ROWS)
+
+
+def test_a_name_that_promises_another_separator_or_compression_is_told(tmp_path: Path) -> None:
+    wrong = written(tmp_path, ".csv", ROWS).rename(tmp_path / "commas.tsv")
+    with pytest.raises(InvalidData, match=r"not separated by tabs; write it again with tabs, or name it \.csv"):
+        read_table(wrong, what="private rows", schema=SCHEMA)
+    plain = written(tmp_path, ".tsv", ROWS).rename(tmp_path / "plain.tsv.gz")
+    with pytest.raises(InvalidData, match=r"is named \.tsv\.gz and holds something else"):
+        read_table(plain, what="private rows", schema=SCHEMA)
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, None], ids=["private", "public"])
+def test_a_compressed_file_that_was_cut_off_is_told_in_words(tmp_path: Path, schema: Schema | None) -> None:
+    path = written(tmp_path, ".csv.gz", ROWS * 2000)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(InvalidData, match="damaged or cut off"):
+        read_table(path, what="rows", schema=schema)
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, None], ids=["private", "public"])
+def test_twins_are_named_where_names_are_stored_and_nowhere_else(tmp_path: Path, schema: Schema | None) -> None:
+    # The first line of text may be somebody's row; what Parquet calls names are names.
+    header = [*HEADER[:4], "town"]
+    table = pa.table([pa.array(["1"])] * len(header), names=header)
+    pa.parquet.write_table(table, tmp_path / "table.parquet")
+    with pytest.raises(InvalidData, match="two columns named 'town'"):
+        read_table(tmp_path / "table.parquet", what="rows", schema=schema)
+    with pytest.raises(InvalidData, match="two columns of one name, or no line with names") as refused:
+        read_table(written(tmp_path, ".tsv", ROWS, header), what="rows", schema=schema)
+    assert "town" not in str(refused.value)

@@ -1,0 +1,60 @@
+"""The tables of peers are those of the measured figures, and the README holds no other figures."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MAKER = runpy.run_path(str(ROOT / "benchmarks" / "compare_picture.py"))
+FOUND = MAKER["figures"]()
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/compare.md"])
+def test_a_table_of_peers_is_what_was_measured(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    assert len(MAKER["MARK"].findall(text)) == 1
+    assert MAKER["written_in"](text, FOUND) == text, "python benchmarks/compare_picture.py writes it anew"
+
+
+def test_a_figure_of_the_table_by_hand() -> None:
+    rows = [one for one in MAKER["json"].loads(MAKER["FOUND"].read_text("utf-8"))["rows"] if one["data"] == "adult"]
+    ours = [one["accuracy"] for one in rows if one["method"] == "mapl, auto" and one["epsilon"] == 0.5]
+    assert len(ours) >= 5
+    assert f"| Adult | 0.5 | **{sum(ours) / len(ours):.1f}** |" in README
+
+
+def test_what_was_not_measured_is_called_so() -> None:
+    adult = {key: one for key, one in FOUND.items() if key[1] in ("mapl, auto", *MAKER["OPEN"])}
+    assert "| not measured | not measured |" in MAKER["table"](adult, [0.5])
+
+
+def test_what_peers_are_priced_by_is_how_much_one_row_changes() -> None:
+    world = np.random.default_rng(0)
+    rows, labels, questions = world.normal(size=(60, 3)), world.integers(3, size=60), world.normal(size=(20, 3))
+    knn = runpy.run_path(str(ROOT / "benchmarks" / "private_knn.py"))
+    knn["neighbour_votes"].__globals__.update(SHARE=1.0, NEIGHBOURS=7)
+    votes = [knn["neighbour_votes"](rows[:n], labels[:n], questions, 3, world) for n in (60, 59)]
+    moved = np.linalg.norm(votes[0] - votes[1], axis=1)
+    assert 0 < moved.max() <= np.sqrt(2) + 1e-12
+    sums = runpy.run_path(str(ROOT / "benchmarks" / "adassp.py"))
+    short = sums["short"](sums["with_constant"](10 * rows), 2.0)
+    assert np.linalg.norm(short, axis=1).max() <= 1 + 1e-12
+    Y = np.eye(3)[labels]
+    plain = np.linalg.lstsq(np.tile(short, (10**4, 1)), np.tile(Y, (10**4, 1)), rcond=None)[0]
+    noisy = sums["fitted"](np.tile(short, (10**4, 1)), np.tile(Y, (10**4, 1)), 30.0, world)
+    np.testing.assert_allclose(noisy, plain, atol=0.01)
+
+
+def test_the_readme_decides_and_no_more() -> None:
+    """What it is, one picture, two commands, ten lines, one table, links; the rest is in docs."""
+    assert len(README.split()) < 900
+    assert len(re.findall(r"!\[", README)) == 1
+    for command in ("pip install mapl", "make demo", "make test"):
+        assert command in README
+    assert max(len(one.split()) for one in re.findall(r"[^.|`\n]+\.", README)) < 45

@@ -1,0 +1,68 @@
+"""A name tells the room: no two classes share one, a kind of value is defined once, and no room is a heap."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import mapl
+
+SOURCE = Path(mapl.__file__).parent
+MOST_FILES = 15
+
+
+def test_no_two_classes_share_a_name() -> None:
+    names = Counter(
+        node.name
+        for path in SOURCE.rglob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_a_kind_of_value_is_defined_once() -> None:
+    """The same alias of the same type in two files is one alias too many."""
+    aliases = Counter(
+        (node.targets[0].id, ast.unparse(node.value))
+        for path in SOURCE.rglob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_type(node)
+    )
+    assert [name for (name, _), times in aliases.items() if times > 1] == []
+
+
+def _is_type(node: ast.Assign) -> bool:
+    (name,) = [one.id for one in node.targets if isinstance(one, ast.Name)]
+    return name[0].isupper() and not name.isupper() and isinstance(node.value, ast.Subscript | ast.BinOp)
+
+
+PREPOSITIONS = {"as", "at", "away", "by", "for", "from", "in", "of", "on", "out", "to", "up", "with"}
+IRREGULAR = {"broken", "built", "chosen", "drawn", "found", "given", "grown", "held", "kept", "known", "left"}
+IRREGULAR |= {"made", "said", "seen", "spent", "taken", "told", "written"}
+NO_PARTICIPLES = {"ending", "made_up_rows", "nothing_to_learn", "speaking"}
+"""The ending of a file, rows, nothing, and a context manager: `with speaking(...)`."""
+
+
+def test_functions_are_verbs_or_nouns() -> None:
+    """`planned`, `drawn_by`: what is made there? `plan_teachers` makes a plan, `measured_rows` are rows."""
+    functions = [
+        (node.name, path.relative_to(SOURCE).as_posix())
+        for path in SOURCE.rglob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert [one for one in functions if _is_participle(one[0]) and one[0] not in NO_PARTICIPLES] == []
+
+
+def _is_participle(name: str) -> bool:
+    """Tell whether a public name is a participle that no noun follows."""
+    first, *rest = name.split("_")
+    participle = (first.endswith(("ed", "ing")) and len(first) > 4) or first in IRREGULAR
+    return participle and (not rest or rest[0] in PREPOSITIONS or rest[-1] in PREPOSITIONS)
+
+
+def test_no_room_is_a_heap() -> None:
+    rooms = Counter(path.parent.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+    assert {room for room, files in rooms.items() if files > MOST_FILES} == set()

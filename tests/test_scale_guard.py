@@ -1,0 +1,34 @@
+"""The guard of `benchmarks/scale_guard.py`: what it takes for slower, and that it knows every stored ratio."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def guard(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("scale_guard")
+
+
+def test_a_ratio_below_half_of_the_stored_one_is_slower(guard: Any) -> None:
+    assert guard.slower({"ridge": 30.0}, {"ridge": 15.0}) == []
+    assert guard.slower({"ridge": 30.0}, {"ridge": 14.9}) == ["ridge: 14.90, stored 30.00"]
+
+
+def test_a_ratio_that_nobody_stored_or_that_is_no_number_fails(guard: Any) -> None:
+    assert len(guard.slower({"ridge": 30.0}, {"forest": 9.0})) == 1
+    assert len(guard.slower({"ridge": 30.0}, {"ridge": float("nan")})) == 1
+
+
+def test_every_case_has_a_stored_ratio_and_no_vote_is_slower_than_the_loop(guard: Any) -> None:
+    kept = json.loads((BENCHMARKS / "results" / "scale.json").read_text())["times faster than the loop"]
+    assert set(kept) == {f"{name}, {n_classes}, {width}" for name, _, n_classes, width, _ in guard.CASES}
+    assert all(ratio > 1 for ratio in kept.values())
