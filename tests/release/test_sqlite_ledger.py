@@ -9,6 +9,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -255,6 +256,17 @@ def test_a_second_writer_waits_or_is_told(path: Path, monkeypatch: pytest.Monkey
         other.execute("ROLLBACK")
         ledger.progress("labels")
         publish(ledger, 1)
+
+
+def test_a_new_file_that_another_connection_prepares_is_waited_for(tmp_path: Path) -> None:
+    # SQLite does not wait by itself for a writer while a file's journal becomes a write-ahead log.
+    writer = apsw.Connection(str(tmp_path / "new"))
+    writer.execute("BEGIN IMMEDIATE")
+    leave = threading.Timer(0.2, writer.close)
+    leave.start()
+    with opened(tmp_path / "new") as ledger:
+        ledger.verify()
+    leave.join()
 
 
 def test_what_is_no_ledger_is_refused_in_words(tmp_path: Path) -> None:

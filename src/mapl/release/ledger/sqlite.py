@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -174,7 +175,7 @@ def _connect(path: Path) -> apsw.Connection:
         connection.set_busy_timeout(PATIENCE)
         for setting in SETTINGS:
             connection.execute(f"PRAGMA {setting}")
-        mode = connection.execute("PRAGMA journal_mode = WAL").fetchall()[0][0]
+        mode = _keep_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
         durable = connection.execute("PRAGMA synchronous").fetchall()[0][0]
     except OSError as failure:
@@ -190,6 +191,22 @@ def _connect(path: Path) -> apsw.Connection:
             f"The file system of {path} cannot keep a write-ahead log; put the ledger on a local disk."
         )
     return connection
+
+
+def _keep_log(connection: apsw.Connection) -> str:
+    """Have a write-ahead log kept; return the mode that the file is in then.
+
+    SQLite does not wait where two connections turn a new file's log on at the same time: one of them is told at once
+    that the file is busy. The other is done with it in a moment.
+    """
+    deadline = time.monotonic() + PATIENCE / 1000
+    while True:
+        try:
+            return str(connection.execute("PRAGMA journal_mode = WAL").fetchall()[0][0])
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
 
 
 def _make(path: Path) -> None:
