@@ -339,7 +339,7 @@ def test_a_failing_disk_is_refused_and_nothing_published_is_lost(scenes: dict[st
 def test_processes_racing_for_the_last_units_get_exactly_the_limit(scenes: dict[str, Any], racers: str) -> None:
     granted = [child[0] for child in scenes[racers]]
     assert sum(granted) == 40
-    assert sorted(granted)[-2] > 0, "nobody raced"
+    assert min(granted) > 0, "nobody raced"
     with opened(scenes["folder"] / racers) as ledger:
         progress = ledger.progress("labels")
         assert (progress.state.answered, len(progress.labels)) == (40, 40)
@@ -354,8 +354,11 @@ def test_racers_with_a_ledger_each_would_be_caught(scenes: dict[str, Any]) -> No
 Said = tuple[int, str]
 
 
-def race(path: Path, me: int) -> Said:
-    """Take one unit after another until none is left; return how many were granted."""
+def race(path: Path, me: int, racers: int = 1) -> Said:
+    """Take one unit after another until none is left; return how many were granted.
+
+    Whoever has one waits until everybody has: a racer that is late on a busy machine would find nothing left.
+    """
     granted = 0
     ledger = opened(path)
     while True:
@@ -369,6 +372,8 @@ def race(path: Path, me: int) -> Said:
         except LedgerError:
             continue
         granted += 1
+        while len(set(ledger.progress("labels").labels.tolist())) < racers:
+            time.sleep(0.002)
 
 
 def until_refused(ledger: Ledger) -> Said:
@@ -442,7 +447,7 @@ def children(*scenes: Callable[[], Said]) -> list[Said]:
 
 def play(folder: Path) -> None:
     said: dict[str, Any] = {
-        str(n): children(*(partial(race, folder / str(n), me) for me in range(n))) for n in (2, 4)
+        str(n): children(*(partial(race, folder / str(n), me, n) for me in range(n))) for n in (2, 4)
     }
     said["apart"] = children(*(partial(race, folder / f"apart{me}", me) for me in range(2)))
     (said["full"],) = children(partial(full, folder / "full"))
