@@ -10,7 +10,8 @@ from typing import Any
 
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import AnyMechanism, Task, entry, make
-from mapl.pipeline.request import Request, calibrate_mechanism
+from mapl.pipeline.request import Request
+from mapl.pipeline.votes.teachers_plan import calibrate_mechanism
 from mapl.planning import Agreement
 from mapl.planning.budgets.shared import Shared, proportions, share_budget
 from mapl.planning.choosing.expectation import count_asked

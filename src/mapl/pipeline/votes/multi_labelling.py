@@ -23,7 +23,8 @@ from mapl.pipeline.votes.labelling import (
 )
 from mapl.pipeline.votes.multi_label_plan import PlannedLabels
 from mapl.release import Limits, Released, Statement, aggregate, statement_of
-from mapl.release.statement.statement import StageSpend, in_plain_words
+from mapl.release.statement.plain_words import in_plain_words
+from mapl.release.statement.statement import StageSpend
 from mapl.teachers import Learner
 from mapl.teachers.learners.label_by_label import LabelByLabel, repeat_questions
 from mapl.types import ABSTAIN, Adjacency, Labels, Tallies
