@@ -45,8 +45,9 @@ from mapl.pipeline.counts.cells_plan import FIRST, plan_cells
 from mapl.pipeline.learn import facts_of, learn
 from mapl.pipeline.learners import Learners
 from mapl.pipeline.place import MemoryPlace, Workplace
-from mapl.pipeline.request import Request, plan_teachers
+from mapl.pipeline.request import Request
 from mapl.pipeline.votes.labelling import assign_shards, release_labels
+from mapl.pipeline.votes.teachers_plan import plan_teachers
 from mapl.planning.rules.method import method_for
 from mapl.release import MemoryLedger
 from mapl.students import train_student

@@ -30,9 +30,10 @@ from mapl.mechanisms import Task, make
 from mapl.noise import SeededCoins
 from mapl.pipeline.methods.active import ask, public_pool
 from mapl.pipeline.place import Workplace
-from mapl.pipeline.request import Request, plan_teachers
+from mapl.pipeline.request import Request
 from mapl.pipeline.votes.active_plan import plan_questions
 from mapl.pipeline.votes.labelling import Effort, assign_shards, collect_votes, order_questions
+from mapl.pipeline.votes.teachers_plan import plan_teachers
 from mapl.planning.rules.teachers import teachers_for
 from mapl.release import Limits, MemoryLedger, aggregate
 from mapl.release.label_service import PrivatePool

@@ -38,8 +38,8 @@ from mapl.audit.counts.twins import (
 from mapl.data import Column, Schema, take
 from mapl.data.cells.partition import KINDS, Cells, Kind
 from mapl.data.cells.space import CellSpace
-from mapl.data.tables.rows import digests
 from mapl.data.units.one_per_unit import one_per_unit, refuse_repeated
+from mapl.data.units.row_digests import digests
 from mapl.data.units.shards import ShardKey
 from mapl.errors import InvalidParameter
 from mapl.noise import ONE

@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from mapl.planning.plan import Plan, Stage
-from mapl.release.statement.statement import at_most
+from mapl.release.statement.plain_words import at_most
 from mapl.types import Budget
 
 Mapl = Callable[..., Any]

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from mapl.data.reading.conform import conform
-from mapl.data.tables.rows import digests
 from mapl.data.tables.schema import Column, Schema
+from mapl.data.units.row_digests import digests
 from mapl.errors import InvalidData
 
 SCHEMA = Schema(

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapl.data.tables.rows import digests
 from mapl.data.units import identities
 from mapl.data.units.identities import Identities
+from mapl.data.units.row_digests import digests
 from mapl.data.units.shards import ShardKey, Shards
 
 BLOCKS = st.lists(st.lists(st.binary(max_size=3), max_size=9), max_size=5)

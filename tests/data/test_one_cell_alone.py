@@ -14,7 +14,7 @@ import pytest
 
 from mapl.data.reading.entries import images, reals, spell
 from mapl.data.reading.python_cells import arrow_column
-from mapl.data.tables.rows import digests
+from mapl.data.units.row_digests import digests
 from mapl.data.units.unit_names import unit_names
 from mapl.estimators.handed_over import codes, declare_classes, labels, matrix
 

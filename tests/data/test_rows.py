@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mapl.data.tables import rows as of
+from mapl.data.units import row_digests
 from mapl.errors import InvalidData
 
 TABLE = pa.table(
@@ -38,7 +39,7 @@ KINDS = {
 
 
 def digests(rows: Any, labels: Any = None, **how: Any) -> list[bytes]:
-    return list(chain.from_iterable(of.digests(rows, labels, **how)))
+    return list(chain.from_iterable(row_digests.digests(rows, labels, **how)))
 
 
 @pytest.mark.parametrize("rows", KINDS.values(), ids=KINDS)

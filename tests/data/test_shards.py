@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapl.data.tables.private_rows import PrivateRows
-from mapl.data.tables.rows import digests
+from mapl.data.units.row_digests import digests
 from mapl.data.units.shards import Sharded, ShardKey, Shards, split, unit_bytes
 from mapl.data.units.unit_names import unit_names
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter

@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         name="identity-by-place",
         breaks="The identity of a record holds its place in the table.",
-        file="data/tables/rows.py",
+        file="data/units/row_digests.py",
         old="blake2b(bytes(content[begin:end]) + tail, digest_size=16).digest()",
         new='blake2b(b"%d" % begin + bytes(content[begin:end]) + tail, digest_size=16).digest()',
         killers=("tests/data/test_rows.py::test_a_digest_depends_on_its_own_row_alone",),

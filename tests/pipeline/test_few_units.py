@@ -11,9 +11,10 @@ from mapl.errors import InvalidParameter
 from mapl.noise import SeededCoins
 from mapl.pipeline.choice.set_aside import SetAside, part_units
 from mapl.pipeline.place import Workplace
-from mapl.pipeline.request import Request, plan_teachers
+from mapl.pipeline.request import Request
 from mapl.pipeline.votes.labelling import Effort, assign_shards, release_labels
 from mapl.pipeline.votes.soft_labelling import plan_soft, soft_label
+from mapl.pipeline.votes.teachers_plan import plan_teachers
 from mapl.release import MemoryLedger
 from mapl.teachers import as_learner, fit_teachers
 from mapl.teachers.ballot import FALLBACK

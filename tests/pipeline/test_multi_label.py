@@ -15,10 +15,11 @@ from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import ShardKey
 from mapl.errors import InvalidParameter, LedgerError, PlanMismatch
 from mapl.noise import SystemCoins
-from mapl.pipeline.methods.multi_label import ALL, plan_labels, release_all_labels, shards_of_labels
 from mapl.pipeline.place import Workplace
 from mapl.pipeline.request import Request
 from mapl.pipeline.votes.labelling import Effort, collect_votes
+from mapl.pipeline.votes.multi_label_plan import plan_labels
+from mapl.pipeline.votes.multi_labelling import ALL, release_all_labels, shards_of_labels
 from mapl.release.ledger.ledger import Ledger
 from mapl.release.ledger.memory import MemoryLedger
 from mapl.release.ledger.sqlite import SqliteLedger

@@ -14,11 +14,12 @@ import pytest
 import mapl
 from mapl.data import Classes, draft_schema
 from mapl.pipeline.counts.cells_plan import plan_cells
-from mapl.pipeline.methods.multi_label import plan_labels
 from mapl.pipeline.methods.selection import plan_selection
-from mapl.pipeline.request import Request, plan_teachers
+from mapl.pipeline.request import Request
 from mapl.pipeline.votes.active_plan import plan_questions
+from mapl.pipeline.votes.multi_label_plan import plan_labels
 from mapl.pipeline.votes.soft_labelling import plan_soft
+from mapl.pipeline.votes.teachers_plan import plan_teachers
 from mapl.planning.budgets.several_runs import Promised, Together
 from mapl.planning.plan import Plan
 from mapl.prediction.hypotheses import Thresholds

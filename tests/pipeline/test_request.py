@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from mapl.data.tables.classes import Classes
 from mapl.errors import CannotCalibrate, InvalidParameter
-from mapl.pipeline.request import Request, plan_teachers
+from mapl.pipeline.request import Request
+from mapl.pipeline.votes.teachers_plan import plan_teachers
 from mapl.release.statement.promise import promise_of
 from mapl.types import Adjacency, Budget
 

@@ -211,7 +211,7 @@ THROUGH_THEM = {
     "release/spend.py: spend_once": "tests/release/test_every_spend.py",
     "pipeline/votes/labelling.py: release_labels": "tests/pipeline/test_killed_runs.py",
     "pipeline/methods/active.py: _consensus": "tests/pipeline/test_killed_questions.py",
-    "pipeline/methods/multi_label.py: release_all_labels": "tests/pipeline/test_multi_label.py",
+    "pipeline/votes/multi_labelling.py: release_all_labels": "tests/pipeline/test_multi_label.py",
     "cli/releasing/aggregate.py: carry_out": "tests/cli/test_aggregate.py",
     "estimators/oracle.py: PrivateOracle._ask": "tests/estimators/test_oracle.py",
     "pipeline/rehearsal/student.py: rehearse_run": "tests/pipeline/test_rehearsed_plans.py",

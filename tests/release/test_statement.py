@@ -10,7 +10,8 @@ import pytest
 from mapl.mechanisms import Task, make
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.release.loop import aggregate
-from mapl.release.statement.statement import NOT_PRIVATE, StageSpend, Statement, statement_of
+from mapl.release.statement.plain_words import NOT_PRIVATE
+from mapl.release.statement.statement import StageSpend, Statement, statement_of
 from mapl.types import Budget, Tallies
 
 BUDGET = Budget(2.0, 1e-5)

@@ -20,7 +20,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
-from mapl.data.tables.rows import digests, take
+from mapl.data.tables.rows import take
+from mapl.data.units.row_digests import digests
 from mapl.data.units.shards import Sharded, ShardKey, Shards, unit_bytes
 from mapl.teachers import Learner, as_learner
 from mapl.teachers.engine import _parcel

@@ -15,7 +15,7 @@ from mapl.pipeline.runs.folder import RunFolder
 from mapl.planning.budgets.earlier_runs import EarlierRun, EarlierRuns, compose_runs
 from mapl.planning.plan import Plan
 from mapl.release import Ledger
-from mapl.release.statement.statement import at_most
+from mapl.release.statement.plain_words import at_most
 from mapl.types import RECORD
 
 NOTES: dict[str, list[Note]] = {}

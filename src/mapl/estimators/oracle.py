@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mapl.data.reading.conform import conform
-from mapl.data.tables.rows import Rows, block_of, digests, take
+from mapl.data.tables.rows import Rows, block_of, take
+from mapl.data.units.row_digests import digests
 from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter
 from mapl.estimators.private_estimator import PrivateEstimator, refuse_other_kind
 from mapl.estimators.stand_in import StandIn

@@ -19,10 +19,8 @@ from mapl.pipeline.counts.counting import Counted, count
 from mapl.pipeline.methods.method import Results
 from mapl.pipeline.place import Workplace
 from mapl.pipeline.votes.labelling import Labelled
-from mapl.planning.plan import Plan
 from mapl.release import Released
 from mapl.release.cell_counts import CellCounts
-from mapl.release.statement.promise import Promise
 from mapl.students.on_counts import CountStudent, Round, TaughtByCounts
 from mapl.students.student import Student
 from mapl.types import ABSTAIN, Integers, State
@@ -41,14 +39,6 @@ class ByCells:
         schema, rows = case.declared.schema, case.public.rows
         encoder = make_shared_encoder(schema, rows, (None,))
         return cls(agreed, plan_cells(agreed.request, rows, schema, encoder, why="cells at every site"))
-
-    @property
-    def plan(self) -> Plan:
-        return self.planned.plan
-
-    @property
-    def promise(self) -> Promise:
-        return self.planned.promise
 
     @property
     def mechanism(self) -> CellCounts:
@@ -78,9 +68,9 @@ class ByCells:
         codes = TaughtByCounts(rows, rounds).labels
         answered = int(np.count_nonzero(codes != ABSTAIN))
         released = Released(codes, None, State(answered, len(codes) - answered, True), len(codes))
-        state = state_together(self.agreed, added.sites, mechanism, self.plan, self.promise, coins)
+        state = state_together(self.agreed, added.sites, mechanism, self.planned, coins)
         asked = np.arange(len(codes), dtype=np.int64)
-        labelled = Labelled(released, asked, len(codes), mechanism, self.plan.why, state(released))
+        labelled = Labelled(released, asked, len(codes), mechanism, self.planned.plan.why, state(released))
         counted = Counted(labelled, rounds, self.planned.cells, None)
         return Results(labelled, rounds if answered else None, counted, settings=self._settings)
 

@@ -22,9 +22,7 @@ from mapl.pipeline.methods.moments import WEIGHTS, weights_file
 from mapl.pipeline.place import Workplace
 from mapl.pipeline.sums.moments_plan import PlannedMoments, plan_moments
 from mapl.pipeline.sums.summing import Rounds, conclude, follow_rounds
-from mapl.planning.plan import Plan
 from mapl.release.moment_sums import TOLD_BITS, MomentSums
-from mapl.release.statement.promise import Promise
 from mapl.students.moments.student import MomentsStudent
 from mapl.students.student import Student
 from mapl.types import Floats, Integers
@@ -46,14 +44,6 @@ class ByMoments:
         rows, schema = case.public.rows, case.declared.schema
         planned = plan_moments(replace(request, n_rows=fewer), rows, schema, why="moments at every site")
         return cls(agreed, replace(planned, request=request, maker=replace(planned.maker, declared=n)))
-
-    @property
-    def plan(self) -> Plan:
-        return self.planned.plan
-
-    @property
-    def promise(self) -> Promise:
-        return self.planned.promise
 
     @property
     def mechanism(self) -> MomentSums:
@@ -89,7 +79,7 @@ class ByMoments:
         seen = self._seen(heard)
         followed = follow_rounds(seen, Turn(None, self._in_deviations(heard)))
         sites = tuple(name for name in self.agreed.sites if any(name in one.sites for one in heard.rounds))
-        state = state_together(self.agreed, sites, self.mechanism, self.plan, self.promise, coins)
+        state = state_together(self.agreed, sites, self.mechanism, self.planned, coins)
         summed = conclude(seen, followed, case.public.rows, state)
         files = {WEIGHTS: weights_file(summed.strengths, case.declared.classes)}
         return Results(summed.labelled, summed.lesson, settings={"method": "moments"}, files=files)

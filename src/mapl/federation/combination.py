@@ -62,7 +62,7 @@ class Coordinator:
         private = all(one.private for given in rounds for one in given)
         coins = SystemCoins() if private else SeededCoins(0)
         results = way.combine(heard, case, coins)
-        learned = Learned(way.plan, results, None, case.declared, case.public)
+        learned = Learned(way.planned.plan, results, None, case.declared, case.public)
         self._publish(learned, rounds, case, Learners(student=student))
         if results.lesson is None:
             return learned
@@ -96,12 +96,12 @@ def _check(rounds: Sequence[Sequence[SiteAnswer]], way: Way) -> None:
     """Refuse answers that do not fit the plan, and costs that are not those agreed on."""
     if len(rounds) > len(way.entries):
         raise InvalidData(f"The plan has {len(way.entries)} rounds, and there are answers to {len(rounds)}.")
-    budget = way.plan.stages[0].budget
+    budget = way.planned.plan.stages[0].budget
     for size, answers in zip(way.entries, rounds, strict=False):
         for one in answers:
             said = one.statement
             costs = (said.get("guaranteed_epsilon"), said.get("delta"), said.get("plan_digest"))
-            if len(one.numbers) != size or costs != (budget.epsilon, budget.delta, way.plan.digest):
+            if len(one.numbers) != size or costs != (budget.epsilon, budget.delta, way.planned.plan.digest):
                 raise InvalidData(
                     f"The answer of {one.site!r} to round {one.round} does not fit the plan; let the site send the "
                     "file that mapl site wrote."

@@ -63,11 +63,11 @@ class Site:
             raise InvalidParameter(f"All {last} rounds of this plan are over; there is nothing to answer.")
         table = case.private()
         settings = {"method": agreed.method, "agreement": agreed.digest, "site": self.name, "label": agreed.label}
-        prepared = Prepared(way.plan, settings, None, None, way)
+        prepared = Prepared(way.planned.plan, settings, None, None, way)
         with FolderPlace(self.folder, case.key).opened(prepared, case, table) as place:
             numbers = way.answer(table, case, place, heard)
             ledger = place.ledger
-            said = state_site(agreed, self.name, way.mechanism, way.plan, way.promise, coins, ledger)
+            said = state_site(agreed, self.name, way.mechanism, way.planned, coins, ledger)
             statement = json.loads(said.to_json())
             found = SiteAnswer(agreed.digest, self.name, number, heard.digest, numbers, statement)
             publish_files(self.folder, {file_name(found): found.to_bytes()})

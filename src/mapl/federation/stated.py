@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from mapl.federation.agreement import CELLS, SitesPlan
 from mapl.noise import Coins
-from mapl.planning.plan import Plan
+from mapl.pipeline.counts.cells_plan import PlannedCells
+from mapl.pipeline.sums.moments_plan import PlannedMoments
 from mapl.release.cell_counts import CellCounts
 from mapl.release.ledger.ledger import Ledger
 from mapl.release.loop import Released
 from mapl.release.moment_sums import MomentSums
-from mapl.release.statement.promise import Promise
 from mapl.release.statement.statement import Counts, Spends, StageSpend, Statement, add_costs, make_statement
 from mapl.types import Budget
 
@@ -40,13 +40,12 @@ def state_site(
     agreed: SitesPlan,
     site: str,
     mechanism: CellCounts | MomentSums,
-    plan: Plan,
-    promise: Promise,
+    planned: PlannedCells | PlannedMoments,
     coins: Coins,
     ledger: Ledger,
 ) -> Statement:
     """State what the answers of one site cost the people of that site, all rounds together."""
-    (stage,) = plan.stages
+    (stage,), promise = planned.plan.stages, planned.promise
     spend = StageSpend(stage.name, mechanism.name, stage.budget.epsilon, stage.budget.delta)
     return make_statement(
         HOW[agreed.method].format(who=f"the site {site}", where="it", then=""),
@@ -59,7 +58,7 @@ def state_site(
         classes=len(agreed.classes),
         cells=mechanism.n_cells if isinstance(mechanism, CellCounts) else None,
         covers=f"{COVERS[agreed.method]} of this site",
-        plan_digest=plan.digest,
+        plan_digest=planned.plan.digest,
         ledger_head=ledger.head,
     ).recorded_by(ledger)
 
@@ -68,12 +67,11 @@ def state_together(
     agreed: SitesPlan,
     sites: tuple[str, ...],
     mechanism: CellCounts | MomentSums,
-    plan: Plan,
-    promise: Promise,
+    planned: PlannedCells | PlannedMoments,
     coins: Coins,
 ) -> Callable[[Released], Statement]:
     """State what all answers together cost a person, who may be at as many sites as was agreed."""
-    (stage,), k = plan.stages, agreed.sites_per_person
+    (stage,), k, promise = planned.plan.stages, agreed.sites_per_person, planned.promise
     budget = stage.budget
     epsilon, delta = (add_costs([one] * k) for one in (budget.epsilon, budget.delta))
     spend = StageSpend(stage.name, mechanism.name, epsilon, delta)
@@ -98,7 +96,7 @@ def state_together(
         classes=len(agreed.classes),
         cells=mechanism.n_cells if isinstance(mechanism, CellCounts) else None,
         covers=f"{COVERS[agreed.method]} of all sites, the model and the labels",
-        plan_digest=plan.digest,
+        plan_digest=planned.plan.digest,
         ledger_head=None,
     )
 

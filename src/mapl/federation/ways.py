@@ -24,13 +24,13 @@ def complete(agreed: SitesPlan, case: Case) -> SitesPlan:
         seen = agreed.site_budget.epsilon / SENSITIVITY[agreed.adjacency] / math.sqrt(len(agreed.sites))
         agreed = replace(agreed, n_cells=cells_for(agreed.n_rows, n_rows(case.public.rows), seen)[0])
     way = _draw(agreed, case)
-    return replace(agreed, plan=way.plan.digest, drawn=way.drawn)
+    return replace(agreed, plan=way.planned.plan.digest, drawn=way.drawn)
 
 
 def way_of(agreed: SitesPlan, case: Case) -> Way:
     """Draw cells or map anew, and make sure that they are those that were agreed on."""
     way = _draw(agreed, case)
-    if (way.plan.digest, way.drawn) != (agreed.plan, agreed.drawn):
+    if (way.planned.plan.digest, way.drawn) != (agreed.plan, agreed.drawn):
         raise PlanMismatch(
             "This machine draws another map of the public rows than the plan has, so its numbers could not be "
             "added to those of other sites. Use the same versions of mapl, numpy and scikit-learn; nothing was "

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from mapl.errors import InvalidData
 from mapl.planning.plan import ROUNDING
-from mapl.release.statement.statement import why_not_private
+from mapl.release.statement.plain_words import why_not_private
 from mapl.report.risk import Risk
 from mapl.types import ADJACENCY, Budget
 

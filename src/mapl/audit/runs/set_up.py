@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.made_up_rows import made_up_rows
-from mapl.data.tables.rows import Rows, as_arrow, digests, take
+from mapl.data.tables.rows import Rows, as_arrow, take
 from mapl.data.tables.schema import Schema
+from mapl.data.units.row_digests import digests
 from mapl.errors import InvalidData, InvalidParameter, MaplError, PlanMismatch
 from mapl.mechanisms import REGISTRY, AnyMechanism, Task, entry, make
 from mapl.parameters import spell

@@ -41,7 +41,8 @@ def site(
     from mapl.federation.rounds import Heard
     from mapl.federation.site import Site
     from mapl.pipeline.runs.folder import RunFolder
-    from mapl.release.statement.statement import NOT_PRIVATE, to_json
+    from mapl.release.statement.plain_words import NOT_PRIVATE
+    from mapl.release.statement.statement import to_json
 
     here = Site(PlanFolder(plan), name, private, RunFolder(to), bytes_or_none(memory))
     answer = here.answer(None if rounds is None else Heard.read(rounds), seed=seed)

@@ -12,8 +12,9 @@ from mapl.cli.learning.measured import measured_record, measured_rows
 from mapl.cli.options.columns import HOW_TO_CHANGE
 from mapl.data.tables.kinds import describe_kinds
 from mapl.pipeline.runs.folder import RunFolder
+from mapl.release.statement.plain_words import NOT_PRIVATE, at_most
 from mapl.release.statement.stated_sums import StatedSums
-from mapl.release.statement.statement import NOT_PRIVATE, Statement, at_most
+from mapl.release.statement.statement import Statement
 
 if TYPE_CHECKING:
     from mapl.pipeline.learn import Learned

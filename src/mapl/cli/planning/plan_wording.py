@@ -9,7 +9,7 @@ from mapl.planning.budgets.earlier_runs import EarlierRuns
 from mapl.planning.planner.answer import Answer, not_above, votes_alone
 from mapl.planning.planner.proposal import Proposal
 from mapl.planning.planner.ways import HOW_KNOWN, LearningWay
-from mapl.release.statement.statement import at_most
+from mapl.release.statement.plain_words import at_most
 
 MOST_SHOWN = 8
 BY_RULE = "~"

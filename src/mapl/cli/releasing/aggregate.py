@@ -23,7 +23,8 @@ from mapl.release import ReleaseFolder, Statement, Votes, admit, read_truth, rea
 from mapl.release import aggregate as release
 from mapl.release.files.labels import label_accuracy
 from mapl.release.loop import refuse_senseless
-from mapl.release.statement.statement import NOT_PRIVATE, at_most, to_json
+from mapl.release.statement.plain_words import NOT_PRIVATE, at_most
+from mapl.release.statement.statement import to_json
 from mapl.types import Budget, Labels, Tallies, positive_integer
 
 SETTINGS = "Settings of mechanisms"

@@ -20,7 +20,8 @@ from mapl.data.tables.label_values import declare_values
 from mapl.data.units.id_columns import NO_UNIT
 from mapl.errors import InvalidParameter
 from mapl.noise import SeededCoins, SystemCoins
-from mapl.release.statement.statement import NOT_PRIVATE, at_most, to_json
+from mapl.release.statement.plain_words import NOT_PRIVATE, at_most
+from mapl.release.statement.statement import to_json
 from mapl.types import Budget
 
 if TYPE_CHECKING:

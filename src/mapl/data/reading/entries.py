@@ -215,6 +215,11 @@ def decode(column: Entries) -> Entries:
     return column
 
 
+def is_number(kind: Any) -> bool:
+    """Say whether a column of this type holds numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
 def is_text(kind: Any) -> bool:
     """Say whether a column of this type holds text."""
     return kind in (pa.string(), pa.large_string(), pa.string_view())

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.tables.rows import Rows, digests, n_rows, take
+from mapl.data.tables.rows import Rows, n_rows, take
 from mapl.data.units.identities import Identities
+from mapl.data.units.row_digests import digests
 from mapl.types import Labels
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.tables.rows import Rows, digests, take
+from mapl.data.tables.rows import Rows, take
+from mapl.data.units.row_digests import digests
 from mapl.errors import InvalidData
 from mapl.types import Integers
 

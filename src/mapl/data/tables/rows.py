@@ -5,20 +5,18 @@ Everything that handles rows goes through these functions, so no other file asks
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from hashlib import blake2b
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mapl.data.reading.entries import is_date, is_list, is_text, numbers, pixels, reals, texts
+from mapl.data.reading.entries import is_number, pixels, reals
 from mapl.data.reading.python_cells import arrow_column
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.types import Words
+
+CELLS_AT_ONCE = 1 << 20
 
 
 class Rows(Protocol):
@@ -32,11 +30,6 @@ class Rows(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
     def __getitem__(self, where: Any, /) -> Any: ...
-
-
-CELLS_AT_ONCE = 1 << 20
-NAN_WORD = int(np.float32("nan").view(np.uint32))
-ENTRY = np.dtype([("place", "<u4"), ("word", "<u8")])
 
 
 def check_rows(rows: Any, what: str, *, may_be_none: bool = False) -> Rows:
@@ -201,33 +194,9 @@ def for_learner(rows: Rows) -> Rows:
             "Learners get the rows of a file as a pandas DataFrame, and pandas is not installed: "
             'pip install "mapl[frames]".'
         ) from None
-    plain = [reals(cells) if _is_number(cells.type) else cells for cells in rows.columns]
+    plain = [reals(cells) if is_number(cells.type) else cells for cells in rows.columns]
     frame: Rows = pa.table(plain, names=rows.column_names).to_pandas()
     return frame
-
-
-def digests(rows: Rows, labels: NDArray[np.int32] | None, block: int = 65536) -> Iterator[list[bytes]]:
-    """Yield 16 bytes per row, made from the content of that row (and its label) alone.
-
-    Equal rows have equal digests however they are stored: numbers count as 32-bit floats, text without its
-    surrounding blanks, NaN and empty cells as missing, columns in the order of their names. Rows that differ by
-    less than that may share a digest. This is harmless: they are then one privacy unit.
-    """
-    width = max(1, rows.shape[1] if not isinstance(rows, pa.Table) else sum(map(_width, rows.schema.types)))
-    step = max(1, block if is_sparse(rows) else min(block, CELLS_AT_ONCE // width))
-    for start in range(0, n_rows(rows), step):
-        part = block_of(rows, start, min(start + step, n_rows(rows)))
-        entries, bounds = _entries_of_csr(part) if is_sparse(part) else _entries(_words(part))
-        content, ends = memoryview(entries.tobytes()), (bounds * ENTRY.itemsize).tolist()
-        if labels is None:
-            tails = [b""] * n_rows(part)
-        else:
-            codes = np.asarray(labels[start : start + step], dtype="<i4").tobytes()
-            tails = [codes[i : i + 4] for i in range(0, len(codes), 4)]
-        yield [
-            blake2b(bytes(content[begin:end]) + tail, digest_size=16).digest()
-            for (begin, end), tail in zip(pairwise(ends), tails, strict=True)
-        ]
 
 
 def _matrix_of_lists(rows: Sequence[Any], what: str) -> NDArray[Any]:
@@ -257,86 +226,3 @@ def _frame_of(rows: Any, what: str) -> Rows:
         ) from None
     plain: Rows = frame.to_native()
     return plain
-
-
-def _width(kind: Any) -> int:
-    return int(kind.list_size) if pa.types.is_fixed_size_list(kind) else 1
-
-
-def _words(rows: Rows) -> Words:
-    """Return one 64-bit word per cell."""
-    if is_matrix(rows):
-        return _number_words(native(rows))
-    table = as_arrow(rows)
-    # Images stand last: how wide they are moves no other column.
-    ordered = sorted(table.column_names, key=lambda name: (is_list(table.schema.field(name).type), name))
-    by_column = [_column_words(table.column(name)) for name in ordered]
-    if all(words.ndim == 1 for words in by_column):
-        return np.stack(by_column, axis=1)
-    return np.column_stack(by_column)
-
-
-def _column_words(cells: Any) -> Words:
-    kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
-    if is_list(kind):
-        return _image_words(cells, kind)
-    if is_text(kind) or pa.types.is_boolean(kind):
-        return _text_words(texts(cells))
-    return _number_words(numbers(cells)) if is_date(kind) or _is_number(kind) else _text_words(texts(cells))
-
-
-def _image_words(cells: Any, kind: Any) -> Words:
-    """Return a word per pixel; a missing image has none, so that it says the same among images of any size."""
-    fixed = pa.types.is_fixed_size_list(kind)
-    width = kind.list_size if fixed else pc.max(pc.list_value_length(cells)).as_py() or 0
-    if not width:
-        return np.zeros((len(cells), 0), dtype=np.uint64)
-    words = _number_words(pixels(cells, width))
-    words[np.asarray(pc.is_null(cells).to_numpy(zero_copy_only=False), dtype=np.bool_)] = 0
-    return words
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _number_words(values: NDArray[Any]) -> Words:
-    if values.dtype.kind in "biu":  # as where somebody's empty entry makes them fractional
-        values = values.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        short = values.astype(np.float32) + np.float32(0)  # no negative zero
-    words = short.view(np.uint32).astype(np.uint64)
-    words[np.isnan(short)] = NAN_WORD
-    return words
-
-
-def _text_words(cells: Any) -> Words:
-    """Hash every different text once; a missing one is zero."""
-    coded = cells.dictionary_encode()
-    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    hashed = [blake2b(text.encode(), digest_size=8).digest() for text in coded.dictionary.to_pylist()]
-    words = np.append(np.frombuffer(b"".join(hashed), dtype="<u8"), np.uint64(0))
-    place = coded.indices.fill_null(len(hashed)).to_numpy(zero_copy_only=False)
-    return np.asarray(words[place], dtype=np.uint64)
-
-
-def _entries(words: Words) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Write each row as its cells other than zero, like a sparse matrix does."""
-    row, place = np.nonzero(words)
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(words)))])
-    return _packed(place, words[row, place]), bounds
-
-
-def _entries_of_csr(rows: Rows) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    own = native(rows).copy()
-    own.sum_duplicates()
-    words = _number_words(own.data)
-    kept = words != 0
-    bounds = np.concatenate([[0], np.cumsum(kept)])[own.indptr]
-    return _packed(own.indices[kept], words[kept]), bounds
-
-
-def _packed(place: NDArray[Any], words: Words) -> NDArray[Any]:
-    entries = np.empty(len(words), dtype=ENTRY)
-    entries["place"], entries["word"] = place, words
-    return entries

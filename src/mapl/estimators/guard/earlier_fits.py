@@ -14,7 +14,7 @@ from threading import Lock
 
 from mapl.errors import PrivacyWarning
 from mapl.estimators.guard.people import named_people
-from mapl.release.statement.statement import at_most
+from mapl.release.statement.plain_words import at_most
 from mapl.types import Budget
 
 

@@ -18,9 +18,10 @@ from mapl.pipeline.learners import Learners
 from mapl.pipeline.methods.method import Prepared, Results
 from mapl.pipeline.methods.teachers import Teaching, check_student, for_teaching, try_out
 from mapl.pipeline.place import Workplace
-from mapl.pipeline.request import Planned, Request
+from mapl.pipeline.request import Request
 from mapl.pipeline.votes.active_plan import CONSENSUS, QUESTIONS, PlannedQuestions, plan_questions
 from mapl.pipeline.votes.labelling import Effort, Labelled, assign_shards, collect_votes, order_questions
+from mapl.pipeline.votes.teachers_plan import Planned
 from mapl.pipeline.watch import Watch
 from mapl.release import Ledger, Limits, Released, Statement, aggregate, statement_of
 from mapl.release.label_service import PrivatePool

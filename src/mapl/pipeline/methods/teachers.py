@@ -13,8 +13,9 @@ from mapl.pipeline.case import Case
 from mapl.pipeline.learners import Learners
 from mapl.pipeline.methods.method import Prepared, Results, count_public_units
 from mapl.pipeline.place import Workplace
-from mapl.pipeline.request import Planned, Request, plan_teachers
+from mapl.pipeline.request import Request
 from mapl.pipeline.votes.labelling import Effort, assign_shards, release_labels
+from mapl.pipeline.votes.teachers_plan import Planned, plan_teachers
 from mapl.pipeline.watch import Watch
 from mapl.release.statement.promise import Promise
 from mapl.students.file.student_file import check_storable

@@ -10,7 +10,8 @@ from mapl.pipeline.case import Case
 from mapl.pipeline.learn import ask_about_ids
 from mapl.pipeline.learners import Learners
 from mapl.pipeline.methods.teachers import DEFAULT_TEACHER, Teaching, for_teaching, prepare_teaching, try_out
-from mapl.pipeline.request import Planned, Request, plan_teachers
+from mapl.pipeline.request import Request
+from mapl.pipeline.votes.teachers_plan import Planned, plan_teachers
 from mapl.pipeline.watch import Watch
 from mapl.teachers import Learner
 

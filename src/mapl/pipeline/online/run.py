@@ -19,10 +19,11 @@ from mapl.pipeline.online.panel_file import PreparedPanel, read_panel
 from mapl.pipeline.online.questions import QuestionForm, Questions
 from mapl.pipeline.online.table_file import read_ladder
 from mapl.pipeline.online.teach import KIND, SEED, SERVICE_KEY_BYTES
-from mapl.pipeline.request import Request, calibrate_mechanism
+from mapl.pipeline.request import Request
 from mapl.pipeline.runs.folder import RunFolder
 from mapl.pipeline.runs.published import PLAN, SCHEMA, SETTINGS
 from mapl.pipeline.runs.run import digest_fixed
+from mapl.pipeline.votes.teachers_plan import calibrate_mechanism
 from mapl.planning import Agreement
 from mapl.planning.plan import Plan, canonical
 from mapl.release import Ledger, Limits, Released, Statement, statement_of

@@ -26,13 +26,14 @@ from mapl.pipeline.online.answerers import prepare_answerers
 from mapl.pipeline.online.panel_file import write_panel
 from mapl.pipeline.online.storage import KeptForm, form_of
 from mapl.pipeline.online.table_file import table_bytes
-from mapl.pipeline.request import Planned, Request
+from mapl.pipeline.request import Request
 from mapl.pipeline.runs.folder import RunFolder
 from mapl.pipeline.runs.options import OPTIONS, options_of_teaching
 from mapl.pipeline.runs.owner_file import hint_of_names, write_owner_check
 from mapl.pipeline.runs.published import PLAN, SCHEMA, SETTINGS
 from mapl.pipeline.runs.run import Tables, read_case, same_run
 from mapl.pipeline.votes.labelling import assign_shards
+from mapl.pipeline.votes.teachers_plan import Planned
 from mapl.pipeline.watch import Watch
 from mapl.planning.plan import Plan, plain
 from mapl.release.files.write_once import write_once

@@ -20,7 +20,7 @@ from mapl.pipeline.runs.file_lock import lock_file
 from mapl.pipeline.runs.folder import RunFolder
 from mapl.planning.plan import Plan, canonical
 from mapl.release.ledger.sqlite import SqliteLedger
-from mapl.release.statement.statement import at_most
+from mapl.release.statement.plain_words import at_most
 
 
 @dataclass(frozen=True, slots=True)

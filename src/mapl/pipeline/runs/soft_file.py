@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from mapl.pipeline.votes.soft_labelling import SoftlyLabelled, targets_of
-from mapl.release.statement.statement import NOT_PRIVATE
+from mapl.release.statement.plain_words import NOT_PRIVATE
 
 FILE = "soft_labels.parquet"
 FROM = ("median", "mean")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mapl.errors import InvalidParameter
-from mapl.pipeline.request import Planned, Request, plan_teachers
+from mapl.pipeline.request import Request
+from mapl.pipeline.votes.teachers_plan import Planned, plan_teachers
 from mapl.planning.plan import Plan
 from mapl.planning.rules.teachers import teachers_for
 from mapl.release.statement.promise import Promise

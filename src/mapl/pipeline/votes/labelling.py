@@ -18,8 +18,8 @@ from mapl.mechanisms import AnyMechanism
 from mapl.noise import Coins
 from mapl.parameters import spell
 from mapl.pipeline.place import Workplace
-from mapl.pipeline.request import Planned, choose_by_error_rate
 from mapl.pipeline.runs.inputs import n_units
+from mapl.pipeline.votes.teachers_plan import Planned, choose_by_error_rate
 from mapl.release import Ledger, Limits, Released, Statement, aggregate, statement_of
 from mapl.release.cell_counts import CellCounts
 from mapl.release.error_estimate import estimate_error

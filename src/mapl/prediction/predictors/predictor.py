@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mapl.accounting import Loss
 from mapl.noise import Coins
-from mapl.release.statement.statement import at_most
+from mapl.release.statement.plain_words import at_most
 from mapl.types import RecordAdjacency
 
 NEIGHBOURS: dict[RecordAdjacency, str] = {

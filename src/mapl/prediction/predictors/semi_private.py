@@ -17,7 +17,7 @@ from mapl.prediction.hypotheses.own_class import ours
 from mapl.prediction.hypotheses.sample import as_filled, as_ones
 from mapl.prediction.predictors.predictor import RECORDS
 from mapl.prediction.prices.padded_stumps import refuse_unknown
-from mapl.release.statement.statement import at_most
+from mapl.release.statement.plain_words import at_most
 from mapl.types import Labels, RecordAdjacency, finite_positive, positive_integer
 
 

@@ -25,7 +25,7 @@ from mapl.prediction.hypotheses.row_by_row import row_by_row
 from mapl.prediction.hypotheses.sample import Silent, as_filled, as_ones
 from mapl.prediction.predictors.predictor import RECORDS, in_words
 from mapl.prediction.prices.padded_stumps import refuse_unknown
-from mapl.release.statement.statement import at_most
+from mapl.release.statement.plain_words import at_most
 from mapl.types import Budget, RecordAdjacency, Tallies, positive_integer
 
 Vote = ExponentialVote | GibbsFlip | LaplaceMax | PermuteAndFlip

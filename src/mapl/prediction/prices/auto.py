@@ -34,7 +34,7 @@ from mapl.prediction.predictors.stable_settings import (
 from mapl.prediction.predictors.teachers_vote import TeachersVote, vote_for
 from mapl.prediction.predictors.two_stage import TwoStage, family_of, settings_for
 from mapl.prediction.prices import padded_stumps as padded_price
-from mapl.release.statement.statement import at_most
+from mapl.release.statement.plain_words import at_most
 from mapl.types import RecordAdjacency
 
 BETA = 0.05

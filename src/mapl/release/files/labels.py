@@ -17,7 +17,8 @@ from mapl.parameters import spell
 from mapl.release.files.votes import read_codes
 from mapl.release.files.write_once import write_once
 from mapl.release.loop import Released
-from mapl.release.statement.statement import NOT_PRIVATE, Statement
+from mapl.release.statement.plain_words import NOT_PRIVATE
+from mapl.release.statement.statement import Statement
 from mapl.types import ABSTAIN, Labels
 
 STATUSES = ("answered", "fallback", "abstained", "not asked")

@@ -22,9 +22,10 @@ from mapl.release.ledger.memory import MemoryLedger
 from mapl.release.loop import Released, begin_stage, step, within_budget
 from mapl.release.queries.query import StableQuery, ask, name_of
 from mapl.release.queries.terms import refuse_other_data, refuse_other_terms
+from mapl.release.statement.plain_words import in_plain_words
 from mapl.release.statement.promise import Promise
 from mapl.release.statement.stable_promise import HOW, stable_promise
-from mapl.release.statement.statement import Statement, in_plain_words, statement_of
+from mapl.release.statement.statement import Statement, statement_of
 from mapl.types import ABSTAIN, RECORD, Adjacency, Budget, Distances, Labels, Outcome, positive_integer
 
 STAGE = "answers"

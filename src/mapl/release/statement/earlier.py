@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mapl.planning.plan import Plan
-from mapl.release.statement.statement import Statement, at_most
-from mapl.release.statement.total import TogetherStated
+from mapl.release.statement.plain_words import at_most
+from mapl.release.statement.statement import Statement, TogetherStated
 
 
 def add_earlier_runs(statement: Statement, plan: Plan) -> Statement:

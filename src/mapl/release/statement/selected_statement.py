@@ -13,18 +13,9 @@ from mapl.release.ledger.part import stage_of
 from mapl.release.moment_sums import MomentSums
 from mapl.release.statement.cell_statement import COUNTED
 from mapl.release.statement.moment_statement import SUMMED, SUMS
+from mapl.release.statement.plain_words import LABELS, VOTE, at_most, in_plain_words, noise_of, not_private
 from mapl.release.statement.promise import Promise
-from mapl.release.statement.statement import (
-    LABELS,
-    VOTE,
-    StageSpend,
-    Statement,
-    add_costs,
-    at_most,
-    in_plain_words,
-    noise_of,
-    not_private,
-)
+from mapl.release.statement.statement import StageSpend, Statement, add_costs
 from mapl.types import Budget
 
 TRIED, CHOSE, OTHERS = "those the methods were tried on", "those who chose among them", "all others"

@@ -7,8 +7,9 @@ from dataclasses import replace
 from mapl.mechanisms import Task
 from mapl.noise import Coins
 from mapl.release.soft_labels import MEANS, MEDIANS, SoftDesign, SoftLabels
+from mapl.release.statement.plain_words import in_plain_words
 from mapl.release.statement.promise import Promise
-from mapl.release.statement.statement import StageSpend, Statement, in_plain_words, statement_of
+from mapl.release.statement.statement import StageSpend, Statement, statement_of
 from mapl.types import Budget
 
 SCORES = (

@@ -6,28 +6,24 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import Any, Self
 
 from mapl import __version__
 from mapl.mechanisms import AnyMechanism, Task
 from mapl.noise import Coins
-from mapl.planning.plan import EVERYBODY, ROUNDING, plain
+from mapl.planning.budgets.several_runs import Promised
+from mapl.planning.plan import EVERYBODY, plain
 from mapl.release.ledger.ledger import Ledger
 from mapl.release.loop import Released, distance_needed
+from mapl.release.statement.plain_words import LABELS, VOTE, in_plain_words, noise_of, not_private
 from mapl.release.statement.promise import TEACHER_PROMISE, Promise
-from mapl.release.statement.total import TogetherStated
 
-__all__ = ["NOT_PRIVATE", "TEACHER_PROMISE", "Promise", "StageSpend", "Statement", "statement_of", "to_json"]
+__all__ = ["TEACHER_PROMISE", "Promise", "StageSpend", "Statement", "statement_of", "to_json"]
 
 SCHEMA = 4
 LIMITS = ("max_abstentions", "max_answers", "max_queries", "n_queries")
 """Parameters that end a run."""
-
-NOT_PRIVATE = "NOT PRIVATE"
-LABELS = "all labels, abstentions and noisy counts"
-"""What most runs release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +35,23 @@ class StageSpend:
     epsilon: float
     delta: float
     units: str = EVERYBODY
+
+
+@dataclass(frozen=True, slots=True)
+class TogetherStated:
+    """The promise of all runs together: this one and those before it, each with the whole budget of its plan.
+
+    ``allowed_epsilon`` and ``allowed_delta`` are what had been allowed for all of them; adjacency and unit are
+    those of every one of the runs.
+    """
+
+    epsilon: float
+    delta: float
+    allowed_epsilon: float
+    allowed_delta: float
+    adjacency: str
+    unit: str
+    earlier_runs: tuple[Promised, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,77 +284,6 @@ def add_costs(parts: Iterable[float]) -> float:
     return total
 
 
-def at_most(value: float, digits: int = 4) -> str:
-    """Write a promised bound in a few digits, rounded up: a smaller number would promise too much.
-
-    Examples
-    --------
-    >>> at_most(1.10049), at_most(1.0), at_most(3.0042, 3)
-    ('1.101', '1', '3.01')
-    """
-    if not math.isfinite(value):
-        return str(value)
-    # By its shortest spelling: the float nearest to 1e-5 is a little above it, and nobody means that.
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
-    return f"{float(rounded):.{digits}g}"
-
-
 def to_json(value: dict[str, Any], *, indent: int | None = None) -> str:
     """Write JSON that any parser reads: infinities become text, what is not a number becomes null."""
     return json.dumps(plain(value), indent=indent, allow_nan=False, ensure_ascii=False)
-
-
-def noise_of(coins: Coins, guaranteed: float) -> str:
-    """Say where the random numbers came from."""
-    if not coins.private:
-        return f"{NOT_PRIVATE}: seeded coins"
-    if math.isinf(guaranteed):
-        return f"{NOT_PRIVATE}: no noise"
-    return "exact integers from the operating system's generator"
-
-
-def not_private(coins: Coins) -> str:
-    """Say that nothing is promised, and why."""
-    why = "the plurality was released without noise" if coins.private else "the coins came from a known seed"
-    return f"{NOT_PRIVATE}: {why}, so no privacy is promised. Use this result for tests only and do not publish it."
-
-
-def why_not_private(words: str) -> str | None:
-    """Return the sentence behind the mark of `not_private`, None for words that promise something."""
-    if not words.startswith(NOT_PRIVATE):
-        return None
-    reason = words.removeprefix(NOT_PRIVATE).lstrip(": ")
-    return reason[:1].upper() + reason[1:]
-
-
-VOTE = (
-    "The labels were decided by a vote of models (teachers), each trained on its own part of the private data, and "
-    "by random coins."
-)
-
-
-def in_plain_words(
-    how: str,
-    promise: Promise,
-    stages: tuple[StageSpend, ...],
-    delta: float,
-    guaranteed: float,
-    epsilon: float,
-    covers: str = LABELS,
-) -> str:
-    """Put a promise into words that need no mathematics; `how` says how the labels came about."""
-    names = ", ".join(spend.name for spend in stages[:-1])
-    before = f", together with what the run released before them ({names})" if names else ""
-    return (
-        f"{how} Whatever anybody concludes from what was released, they would have concluded with nearly the same "
-        f"probability had {promise.words}: the probability of any outcome changes by a factor of at most "
-        f"{at_most(math.exp(min(guaranteed, 700)) * (1 + ROUNDING), 3)} (e to the epsilon, epsilon "
-        f"{at_most(guaranteed)}), plus at most delta, {delta:g}. This limit was fixed before anything was released "
-        f"and holds for {covers} together{before}, against anybody with "
-        f"any knowledge and any computing power. It protects "
-        f"{promise.unit}; the neighbouring data sets compared are those where {promise.adjacency}. Priced by the "
-        f"outcomes that were actually published, the run has used epsilon {at_most(epsilon)} of it at the same "
-        "delta. "
-        "It does not hide what is true of the population as a whole, and it holds only under the assumptions "
-        "listed beside it."
-    )

@@ -15,7 +15,7 @@ from mapl.parameters import spell
 from mapl.pipeline.rehearsal.margin import MeasuredMargin
 from mapl.planning.rules.margin import MarginPlan
 from mapl.release.files.write_once import write_once
-from mapl.release.statement.statement import why_not_private
+from mapl.release.statement.plain_words import why_not_private
 from mapl.report.pages.environment import make_environment
 from mapl.report.plots.margin import margin_curves
 from mapl.types import ADJACENCY, UNIT, Budget
