@@ -27,7 +27,7 @@ USUAL = ("plan", "--epsilon", 1, "--delta", "1e-6", "--rows", 20000, "--queries"
 FIELDS = {
     *("schema", "epsilon", "delta", "adjacency", "unit", "rows", "queries", "n_classes", "must_answer"),
     *("learning_curve", "agreement", "solved_for", "value", "wish", "proposals", "cells", "earlier", "out"),
-    *("ways", "commonest_class", "cautions", "teachers_refused", "rests_on"),
+    *("ways", "commonest_class", "cautions", "teachers_refused", "rests_on", "costs"),
 }
 WAY_FIELDS = {
     *("rank", "method", "what", "epsilon", "delta", "student_accuracy", "student_forecast", "error", "assumes"),
@@ -71,6 +71,41 @@ def test_a_table_with_assumptions_and_all_terms_of_epsilon(mapl: Mapl) -> None:
     assert "Assumed of cells, 1000 of them at epsilon 1, pure (delta 0;" in words
     assert "To carry the first out: mapl learn" in words
     assert words.count("mapl learn PRIVATE --public PUBLIC") == 3  # moments, cells and teachers
+
+
+def test_costs_are_told_per_engine_in_words_and_json(mapl: Mapl) -> None:
+    small = ("plan", "--epsilon", 1, "--delta", "1e-6", "--rows", 20000, "--queries", 1000, "--teachers", 400)
+    ran = mapl(*small, "--costs", "--columns", 3, "--jobs", 2, "--json")
+    assert ran.code == 0, ran.stderr
+    costs = json.loads(ran.stdout)["costs"]
+    assert {(one["method"], one["engine"]) for one in costs} == {
+        ("teachers", engine) for engine in ("local", "dask", "ray")
+    }
+    for one in costs:
+        assert set(one) == {"method", "engine", "workers", "seconds", "memory", "worker_memory"}
+        assert one["seconds"] > 0
+    ran = mapl(*small, "--costs", "--columns", 3)
+    words = " ".join(ran.stdout.split())
+    assert "What a run takes" in words
+    assert "3 columns of numbers, measured for a few seconds on made-up rows" in words
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--columns", 5), "--columns belongs to --costs"),
+        (("--memory", "1GB"), "--memory belongs to --costs"),
+        (("--costs", "--columns", 0), "There are 0 columns"),
+        (("--costs", "--jobs", 0), "give a number of processes"),
+        (("--costs", "--learner", "nobody"), "There is no learner 'nobody'"),
+    ],
+)
+def test_costs_refuse_what_they_cannot_be_about(mapl: Mapl, options: tuple[Any, ...], words: str) -> None:
+    ran = mapl(
+        "plan", "--epsilon", 1, "--delta", "1e-6", "--rows", 9000, "--queries", 9, "--teachers", 90, *options
+    )
+    assert ran.code == 2
+    assert words in ran.stderr
 
 
 def test_the_fields_of_the_json(mapl: Mapl) -> None:

@@ -14,7 +14,17 @@ from mapl.cli.options.columns import Categories, Dropped, choices_of
 from mapl.cli.options.earlier import earlier_runs
 from mapl.cli.options.public_sample import measure_on_sample, public_votes, refuse_private_half, refuse_several
 from mapl.cli.options.running import AsJson
+from mapl.cli.options.tables import Memory
 from mapl.cli.options.votes import MayAbstain
+from mapl.cli.planning.costs import (
+    Columns,
+    Costs,
+    Workers,
+    costs_as_dicts,
+    measure_costs,
+    refuse_unused,
+    show_costs,
+)
 from mapl.cli.planning.plan_wording import show_answer
 from mapl.data.tables.classes import Classes
 from mapl.data.units.id_columns import NO_UNIT
@@ -142,6 +152,10 @@ def plan(
     max_abstentions: Annotated[
         int | None, typer.Option(help="Fix the limit on abstentions.", rich_help_panel=panels.TEACHERS)
     ] = None,
+    costs: Costs = False,
+    columns: Columns = None,
+    jobs: Workers = -1,
+    memory: Memory = None,
     to: Annotated[
         Path | None,
         typer.Option("--out", help="HTML page to write, with pictures.", rich_help_panel=panels.RUNNING),
@@ -164,11 +178,12 @@ def plan(
     if earlier is not None:
         earlier.refuse_other(adjacency=compared, unit=unit)
         epsilon, delta = _rest(epsilon, delta, earlier)
+    refuse_unused(costs, columns=columns, memory=memory)
     refuse_several(public_sample=public_sample, votes=votes, agreement=agreement, curve=learning_curve or error_at)
     sample = measure_on_sample(
         public_sample,
         label=label,
-        learner=learner,
+        learner=None if costs and public_sample is None else learner,
         n_classes=n_classes,
         choices=choices_of(drop, categories),
         quiet=as_json,
@@ -205,10 +220,17 @@ def plan(
         from mapl.report.pages.plan import write_page
 
         write_page(to, found)
+    taken = None
+    if costs:
+        columns = len(sample.schema.columns) if columns is None and sample is not None else columns
+        taken = measure_costs(found, learner=learner, columns=columns, jobs=jobs, memory=memory)
     if as_json:
-        typer.echo(to_json({**found.to_dict(), "out": None if to is None else str(to)}))
+        told = {"costs": costs_as_dicts(taken), "out": None if to is None else str(to)}
+        typer.echo(to_json(found.to_dict() | told))
         return
     show_answer(found)
+    if taken is not None:
+        show_costs(taken, columns)
     if to is not None:
         out.print(f"The page with the pictures is in {to}.", soft_wrap=True)
 

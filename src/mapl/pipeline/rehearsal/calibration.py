@@ -1,0 +1,208 @@
+"""A short calibration: reading, sums, counts and votes of a few made-up rows, timed on this machine.
+
+The rows have the declared shape and are drawn at random; nobody's are looked at.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mapl.data.encoding.choice import for_teachers, make_shared_encoder
+from mapl.data.moments.contributions import MOST_KEPT, Crowd
+from mapl.data.moments.residuals import RowMap
+from mapl.data.tables.classes import Classes
+from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.tables.rows import Rows
+from mapl.data.units.shards import Sharded, ShardKey, Shards
+from mapl.engines.files import read_down, write_down
+from mapl.pipeline.case import Declared
+from mapl.pipeline.counts.cells_plan import plan_cells
+from mapl.pipeline.rehearsal.moments import PlayedRounds
+from mapl.pipeline.request import Request
+from mapl.pipeline.runs.inputs import declare
+from mapl.pipeline.runs.private_input import read_private
+from mapl.pipeline.sums.moments_plan import plan_moments
+from mapl.pipeline.sums.summing import follow_rounds
+from mapl.planning.costs.reckoning import MeasuredRates
+from mapl.planning.costs.work import CostLine, Sizes, Work
+from mapl.teachers import as_learner, poll
+from mapl.teachers.learners.learner import Learner
+from mapl.teachers.together.recognition import syllabus_of
+from mapl.types import Budget, Floats, Labels
+
+FEW, MANY = 2_000, 10_000
+"""Rows of the two tables that are read, counted and added up."""
+
+PUBLIC = 300
+"""Public rows that maps and cells are made from: what these cost is no matter of the private table."""
+
+TOGETHER, ONE_BY_ONE = (40, 160), (2, 5)
+"""Teachers of the two polls, where they are trained many at a time and where each is trained by itself."""
+
+FEWEST_ASKED, MOST_ASKED = 50, 1_000
+MOST_ROWS = 500
+"""Rows of a shard; of larger ones the time is taken to grow in proportion."""
+
+LABEL = "label"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeUp:
+    """A table drawn at random, and what is declared about it."""
+
+    table: Any
+    labels: Labels
+    given: Declared
+
+    @classmethod
+    def of(cls, sizes: Sizes, n: int) -> MadeUp:
+        """Draw as many rows as asked for."""
+        draws = np.random.default_rng(0)  # it protects nobody
+        numbers = draws.normal(size=(n, sizes.columns))
+        scores = numbers @ draws.normal(size=(sizes.columns, sizes.n_classes)) + draws.gumbel(
+            size=(n, sizes.n_classes)
+        )
+        labels = scores.argmax(axis=1).astype(np.int32)
+        labels[: sizes.n_classes] = np.arange(sizes.n_classes)
+        names = tuple(map(str, range(sizes.n_classes)))
+        columns = {f"column {i}": numbers[:, i] for i in range(sizes.columns)}
+        table = pa.table({**columns, LABEL: pa.array(np.array(names)[labels])})
+        return cls(table, labels, declare(table, label=LABEL, classes=Classes(names), unit=None, schema=None))
+
+    def rows(self, start: int, stop: int) -> Rows:
+        """Return the features of some rows."""
+        found: Rows = self.table.select(list(self.given.schema.names)).slice(start, stop - start)
+        return found
+
+
+def calibrate(
+    sizes: Sizes, budget: Budget, model: Any = "ridge", *, methods: Collection[str], n_cells: int = PUBLIC
+) -> MeasuredRates:
+    """Time the parts of a run on made-up rows, in a few seconds.
+
+    Parameters
+    ----------
+    budget
+        It decides about the number of rounds of sums.
+    model
+        Who teaches.
+    methods
+        What to measure, of moments, cells and teachers.
+    n_cells
+        How many cells a run would have.
+    """
+    started = _resident()
+    made = MadeUp.of(sizes, MANY + PUBLIC)
+    works = {"moments": _moments, "cells": _cells}
+    found = {name: works[name](made, sizes, budget, n_cells) for name in works if name in methods}
+    if "teachers" in methods:
+        found["teachers"] = _teachers(sizes, model)
+    with tempfile.TemporaryDirectory(prefix="mapl-") as name:
+        folder = Path(name)
+        return MeasuredRates(_line(_reading(made, folder)), _line(_handing(made, folder)), found, started)
+
+
+def _line(task: Callable[[int], Any]) -> CostLine:
+    """Time a task on few rows and on many, once it has been done before."""
+    task(PUBLIC)
+    return CostLine.through((FEW, _seconds(lambda: task(FEW))), (MANY, _seconds(lambda: task(MANY))))
+
+
+def _seconds(task: Callable[[], Any], clock: Callable[[], float] = time.process_time) -> float:
+    began = clock()
+    task()
+    return clock() - began
+
+
+def _reading(made: MadeUp, folder: Path) -> Callable[[int], Any]:
+    for n in (PUBLIC, FEW, MANY):
+        pq.write_table(made.table.slice(0, n), folder / f"{n}.parquet")
+    return lambda n: read_private(folder / f"{n}.parquet", made.given)
+
+
+def _handing(made: MadeUp, folder: Path) -> Callable[[int], Any]:
+    return lambda n: read_down(write_down(folder, (made.rows(0, n), made.labels[:n])))
+
+
+class TimedRounds(PlayedRounds):
+    """Rounds of sums of a few rows, prepared as those of the whole table would be."""
+
+    declared: int = 0
+
+    def prepare(self, vectors: RowMap, width: int) -> Callable[[Rows], Floats]:
+        if self.declared * width * 4 > MOST_KEPT:
+            return vectors
+        return PlayedRounds.prepare(self, vectors, width)
+
+
+def _moments(made: MadeUp, sizes: Sizes, budget: Budget, _: int) -> Work:
+    request = Request(budget, made.given.classes, n_rows=sizes.rows, method="moments")
+    planned = plan_moments(request, made.rows(MANY, MANY + PUBLIC), made.given.schema, why="calibrated")
+
+    def add_up(n: int) -> None:
+        rounds = TimedRounds(
+            planned, Crowd(PrivateRows(made.rows(0, n)), made.labels[:n], None), 1.0, np.random.default_rng(0)
+        )
+        rounds.declared = sizes.rows
+        follow_rounds(planned, rounds)
+
+    line = _line(add_up)
+    return Work(line.fixed, per_row=line.each, afar=True)
+
+
+def _cells(made: MadeUp, sizes: Sizes, budget: Budget, n_cells: int) -> Work:
+    public = made.rows(0, min(max(n_cells, PUBLIC), MANY))
+    request = Request(budget, made.given.classes, n_rows=sizes.rows, method="cells")
+    encoder = make_shared_encoder(made.given.schema, public, (None,))
+    cells = plan_cells(request, public, made.given.schema, encoder, why="calibrated").cells
+    line = _line(lambda n: cells.counts(made.rows(0, n), made.labels[:n], sizes.n_classes))
+    return Work(line.fixed, per_row=line.each, afar=True)
+
+
+def _teachers(sizes: Sizes, model: Any) -> Work:
+    """Poll few and more teachers, on few questions and on more: what each teacher costs, and each vote."""
+    per_shard = max(1, sizes.rows // max(sizes.teachers, 1))
+    rows = min(per_shard, MOST_ROWS)
+    made = MadeUp.of(sizes, max(max(TOGETHER) * rows, MOST_ASKED))
+    public = made.rows(0, PUBLIC)
+    encoder = for_teachers(make_shared_encoder(made.given.schema, public, [model]))
+    learner = as_learner(model, made.given.classes, made.given.schema, encoder)
+    together = syllabus_of(learner) is not None
+    few, many = TOGETHER if together else ONE_BY_ONE
+    # Processes of teachers have clocks of their own.
+    clock = time.process_time if together else time.perf_counter
+
+    def seconds(teachers: int, questions: int) -> float:
+        return _seconds(lambda: _poll(made, learner, teachers, rows, questions, sizes.n_classes), clock)
+
+    seconds(few, FEWEST_ASKED)
+    line = CostLine.through((few, seconds(few, FEWEST_ASKED)), (many, seconds(many, FEWEST_ASKED)))
+    asked = many * FEWEST_ASKED, many * MOST_ASKED
+    votes = CostLine.through((asked[0], line.at(many)), (asked[1], seconds(many, MOST_ASKED)))
+    training = max(0.0, line.each - FEWEST_ASKED * votes.each) * per_shard / rows
+    return Work(line.fixed, per_teacher=training, per_vote=votes.each, at_home=not together, afar=not together)
+
+
+def _poll(made: MadeUp, learner: Learner, teachers: int, rows: int, questions: int, n_classes: int) -> None:
+    n = teachers * rows
+    ids = [str(i).encode() for i in range(n)]
+    shards = Shards(ShardKey(bytes(32)), teachers)
+    sharded = Sharded(PrivateRows(made.rows(0, n)), made.labels[:n], ids, shards)
+    poll(learner, sharded, made.rows(0, questions), n_classes=n_classes, n_jobs=1)
+
+
+def _resident() -> int:
+    """Return the bytes of memory that this process has taken so far."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
