@@ -30,8 +30,9 @@ def running_server() -> Iterator[Any]:
         yield server
     finally:
         process = server.get_postmaster_info().process
-        process.send_signal(signal.SIGQUIT)  # at once: nothing in it has to last
-        process.wait(20)
+        if process.is_running():
+            process.send_signal(signal.SIGQUIT)  # at once: nothing in it has to last
+            process.wait(20)
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -106,6 +107,22 @@ class Cluster:
         )
         assert done.returncode == 0, done.stderr + done.stdout
         return done.stdout
+
+    def crash(self) -> None:
+        """Kill every process of the server at once, as a machine does that stops."""
+        first = self.server.get_postmaster_info().process
+        first.suspend()  # so that it starts nobody else meanwhile
+        everybody = [*first.children(recursive=True), first]
+        for one in everybody:
+            one.kill()
+        for one in everybody:
+            one.wait()
+
+    def recover(self) -> None:
+        """Start after a crash, and wait for as long as it takes."""
+        words = f"-h '' -k {self.data}"
+        self.run("pg_ctl", "-w", "-t", 900, "-l", self.data / "log", "-o", words, "-D", self.data, "start")
+        self.server.ensure_postgres_running()
 
     def _stop(self) -> None:
         self.run("pg_ctl", "-w", "-m", "fast", "-D", self.data, "stop")

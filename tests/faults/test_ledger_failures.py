@@ -46,11 +46,15 @@ def decide(state: State, new: Sequence[bytes]) -> Outcome:
 
 def begun(address: str) -> OnlineLedger:
     ledger = open_ledger(address)
+    begin(ledger)
+    return ledger
+
+
+def begin(ledger: OnlineLedger) -> None:
     ledger.open("b" * 64, Limits.of({"labels": Limit(MANY, MANY)}))
     if not ledger.progress("labels").started:
         ledger.append(Entry(START, "labels", payload={"questions": MANY}), secret=Secret(2))
         ledger.add_key(KeyRecord("ann", "", ("ask",), b"", MANY))
-    return ledger
 
 
 def answered(ledger: OnlineLedger, number: int) -> bool:

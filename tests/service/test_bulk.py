@@ -87,29 +87,31 @@ def test_a_name_that_stands_for_another_request_is_refused_before_anything_is_sp
     with serving(StandInRun(panel=panel), settings=SLICED) as served, served.client() as client:
         assert client.get("/v1/plan").status_code == 200
 
-        def post() -> int:
-            with served.client() as first:
-                return first.post("/v1/answers", json={"rows": questions(60)}, headers=named).status_code
+        def post(count: int, start: int) -> Any:
+            with served.client() as one:
+                return one.post("/v1/answers", json={"rows": questions(count, start=start)}, headers=named)
 
-        with ThreadPoolExecutor(1) as threads:
-            under_way = threads.submit(post)
+        with ThreadPoolExecutor(2) as threads:
+            under_way = threads.submit(post, 60, 0)
             assert panel.first.wait(300)
-            for start in (0, 100):  # while it is under way, and when it is stored
-                other = client.post("/v1/answers", json={"rows": questions(50, start=start)}, headers=named)
+            meanwhile = threads.submit(post, 50, 0)
+            while served.service.desk.waiting < 110:
+                sleep(0.01)
+            panel.go.set()
+            assert under_way.result(300).status_code == 200
+            for other in (meanwhile.result(300), post(50, 100)):  # while it is under way, and when it is answered
                 assert other.json()["type"] == "urn:mapl:problem:other-body"
-                panel.go.set()
-                assert under_way.result(300) == 200
         assert (sum(panel.sizes), spent(served)) == (60, 60)
 
 
 class FailsOnce(MemoryLedger):
     """A ledger that cannot be written in the middle of a request."""
 
-    left = 2
+    calls = 0
 
     def exchange(self, *given: Any, **named: Any) -> Any:
-        self.left -= 1
-        if self.left == 0:
+        self.calls += 1
+        if self.calls == 2:
             raise LedgerError("the disk is full for a moment")
         return super().exchange(*given, **named)
 

@@ -55,8 +55,9 @@ def sort_out(
 ) -> Group:
     """Find what is new in a group, in order.
 
-    An inquiry that reaches nothing (every question is new and the budget has ended) leaves no trace, so that those
-    who come too late cannot fill the disk.
+    An inquiry that is stored already goes on where it was left off: it has new questions only if it is a large one
+    that was cut off. One that reaches nothing (every question is new and the budget has ended) leaves no trace, so
+    that those who come too late cannot fill the disk.
 
     Parameters
     ----------
@@ -76,20 +77,21 @@ def sort_out(
     fresh: list[Inquiry] = []
     for inquiry in inquiries:
         earlier = seen.get(inquiry.id)
-        if earlier is not None:
-            settled.append(earlier if same_request(earlier, inquiry) else Refused.OTHER_BODY)
+        if earlier is not None and not same_request(earlier, inquiry):
+            settled.append(Refused.OTHER_BODY)
             continue
-        asked = [q for q in dict.fromkeys(inquiry.questions) if q not in known and q not in new]
+        own, caller = earlier or inquiry, inquiry.caller
+        asked = [q for q in dict.fromkeys(own.questions) if q not in known and q not in new]
         asked = asked[: max(left - len(new), 0)]
-        before, caller = taken.get(inquiry.caller, 0), inquiry.caller
+        before = taken.get(caller, 0)
         if asked and caller in room and before + len(asked) > room[caller]:
             settled.append(Refused.CALLER_LIMIT)
             continue
         if asked:
             taken[caller] = before + len(asked)
             new.update(dict.fromkeys(asked))
-        settled.append(inquiry)
-        if inquiry.kept and any(q in known or q in new for q in inquiry.questions):
+        settled.append(own)
+        if earlier is None and inquiry.kept and any(q in known or q in new for q in inquiry.questions):
             seen[inquiry.id] = inquiry
             fresh.append(inquiry)
     return Group(tuple(settled), tuple(new), tuple(fresh), taken)

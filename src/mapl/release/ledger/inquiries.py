@@ -120,10 +120,11 @@ class OnlineLedger(Ledger, Protocol):
         """
 
     def store(self, inquiry: Inquiry) -> Refused | None:
-        """Store an inquiry whose questions were all put to `exchange` before, so that `recall` and `reply` know it.
+        """Store an inquiry before its questions are put to `exchange` in parts, or after they were.
 
-        Nothing is decided, looked up or counted. The same id and body may be stored again; with another body it is
-        refused.
+        From then on its id stands for it, in every process: with another body it is refused. The same may be stored
+        again. Nothing is decided, looked up or counted; until all of its questions were put to `exchange`, or the
+        stage has ended, some of them are NOT_ASKED in what `recall` and `reply` return.
         """
 
     def reply(self, id: str, caller: str) -> Reply | None:
@@ -149,6 +150,9 @@ class OnlineLedger(Ledger, Protocol):
 
     def spending(self, stage: str) -> State:
         """Return the public counters of a stage, without its secret."""
+
+    def left(self, stage: str) -> int:
+        """Return how many questions a stage may still take; 0 once it has ended, and from then on."""
 
     def records(self, after: int, limit: int) -> list[Record]:
         """Return up to `limit` entries whose number is above `after`, oldest first."""

@@ -146,10 +146,7 @@ class MemoryLedger(NeverCopied):
         with self._lock:
             if self._shut:
                 raise rolled_back("The ledger in memory")
-            last = self._newest.get(stage)
-            if last is None:
-                raise unbegun(stage)
-            left = count_left(self._first.get(stage), last)
+            left, last = self.left(stage), self._newest[stage]
             room = {key.id: key.most - key.taken for key in self._keys.values() if key.most is not None}
             group = sort_out(inquiries, stored=self._inquiries, known=self._outcomes, room=room, left=left)
             sealed = seal_inquiries(self._sealed, group.fresh)
@@ -228,6 +225,12 @@ class MemoryLedger(NeverCopied):
     def spending(self, stage: str) -> State:
         last = self._newest.get(stage)
         return State() if last is None else state_of(last, None)
+
+    def left(self, stage: str) -> int:
+        last = self._newest.get(stage)
+        if last is None:
+            raise unbegun(stage)
+        return count_left(self._first.get(stage), last)
 
     def records(self, after: int, limit: int) -> list[Record]:
         return self._records[after + 1 :][:limit] if after >= -1 else self._records[:limit]

@@ -1,15 +1,14 @@
 """Large requests: read, answered and recorded slice by slice, so that everybody else comes in between.
 
-A slice that was answered is counted and can be asked again for free; the request as a whole is stored when all of
-it is answered. Whoever is cut off in the middle sends it again and pays for the rest only: no slice is begun for a
-caller that has left.
+The request as a whole is stored before its first slice, so that its name stands for it in every process that serves
+the ledger. A slice that was answered is counted and can be asked again for free: whoever is cut off in the middle
+sends the request again and pays for the rest only. No slice is begun for a caller that has left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -34,8 +33,6 @@ class Bulk:
     clerk: Clerk
     most_in_slice: int
     pace: SlicePace
-    _bodies: dict[str, list[bytes]] = field(default_factory=dict)
-    """Of requests under way, by their ids; used on the event loop's thread only."""
 
     @classmethod
     def of(cls, desk: Desk, clerk: Clerk, most_in_slice: int) -> Bulk:
@@ -44,28 +41,9 @@ class Bulk:
 
     async def answer(self, asked: RowsAsked) -> Reply | Refused | InvalidData:
         """Answer a request, as the clerk would in one piece; ClientDisconnect once its caller has left."""
-        with self._alone_under_its_id(self.clerk.id(asked), asked.body) as alone:
-            if not alone:
-                return Refused.OTHER_BODY
-            # Before its first slice: a name that stands for another request is refused, and nothing of it is spent.
-            recall = partial(self.clerk.recall, asked.caller, asked.name, asked.body)
-            told = await self._at_desk(lambda _: recall(), asked.caller)
-            return await self._answer_in_slices(asked) if told is None else told
-
-    @contextmanager
-    def _alone_under_its_id(self, id: str, body: bytes) -> Iterator[bool]:
-        """Say whether no other body is under way with this id, and hold the id."""
-        others = self._bodies.setdefault(id, [])
-        if any(one != body for one in others):
-            yield False
-            return
-        others.append(body)
-        try:
-            yield True
-        finally:
-            others.remove(body)
-            if not others:
-                del self._bodies[id]
+        recall = partial(self.clerk.recall, asked.caller, asked.name, asked.body)
+        told = await self._at_desk(lambda _: recall(), asked.caller)
+        return await self._answer_in_slices(asked) if told is None else told
 
     async def _answer_in_slices(self, asked: RowsAsked) -> Reply | Refused | InvalidData:
         try:
@@ -74,6 +52,10 @@ class Bulk:
             return refusal
         if await self._asks_too_much(asked.caller, read.inquiry.questions):
             return Refused.CALLER_LIMIT
+        # Before its first slice: a name that stands for another request is refused, and nothing of it is spent.
+        refused = await self._at_desk(lambda _: self.clerk.claim(read.inquiry), asked.caller)
+        if refused is not None:
+            return refused
         weight = answering_weight(self.clerk.run.plan.n_teachers)
         labels: list[Labels] = []
         start = 0

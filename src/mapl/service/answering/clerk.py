@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mapl.pipeline.online.run import OnlinePanel, OnlineRun
 
 STAGE = "labels"
+T = TypeVar("T")
 
 
 async def _never() -> bool:
@@ -108,21 +109,25 @@ class Clerk:
     def recall(self, caller: str, name: str | None, body: bytes) -> Reply | Refused | None:
         """Return what this very request was told before, which its name or its body tells without reading a row."""
         asked = RowsAsked(caller, name, body, [])
-        (reply,) = self.ledger.recall([Inquiry(self.id(asked), caller, body, ())])
-        self.witness.note(self.ledger)
-        return reply
+        inquiry = Inquiry(self.id(asked), caller, body, ())
+        return self._final(lambda: self.ledger.recall([inquiry])[0])
 
     def stored(self, id: str, caller: str) -> Reply | None:
         """Return an answer that the same caller got before, by its id."""
-        reply = self.ledger.reply(id, caller)
-        self.witness.note(self.ledger)  # another process may have recorded it, and died before it left
-        return reply
+        return self._final(lambda: self.ledger.reply(id, caller))
+
+    def claim(self, whole: Inquiry) -> Refused | None:
+        """Store a request before its first slice, so that its id stands for it in every worker and at every server.
+
+        Where nothing new is answered any more there is nothing to claim: those who come too late leave no trace,
+        and cannot fill the disk.
+        """
+        refused = None if self._ended() else self.ledger.store(whole)
+        self.witness.note(self.ledger)
+        return refused
 
     def keep(self, whole: Inquiry, reply: Reply) -> Refused | None:
-        """Store a request whose slices are all answered, so that it can be answered again.
-
-        One that reached nothing leaves no trace: those who come too late cannot fill the disk.
-        """
+        """Store a request whose slices are all answered, if it was not claimed; one that reached nothing is not."""
         reached = (reply.labels != NOT_ASKED).any()
         refused = self.ledger.store(whole) if reached else None
         self.witness.note(self.ledger)
@@ -182,6 +187,10 @@ class Clerk:
             return []
         inquiries = [one.inquiry for one in sound]
         replies, known = self.ledger.seen(inquiries)
+        if any(map(_is_part, replies)) and self._ended():
+            replies, known = self.ledger.seen(inquiries)  # what was read first may be older than the end
+        elif any(map(_is_part, replies)):
+            replies = [None if _is_part(one) else one for one in replies]  # they go on where they were left off
         free = [one for one in inquiries if not one.kept and known.issuperset(one.questions)]
         outcomes = self.ledger.known({question for one in free for question in one.questions}) if free else {}
         told = {one.id: reply_to(one, outcomes) for one in free}
@@ -210,8 +219,25 @@ class Clerk:
 
         return self.ledger.exchange(STAGE, fresh, decide, n_classes=len(self.run.classes))
 
+    def _final(self, read: Callable[[], T]) -> T | None:
+        """Read a stored reply, and pass over one of a large request that is still at work, or was cut off."""
+        reply = read()
+        if _is_part(reply):
+            reply = read() if self._ended() else None  # again: what was read first may be older than the end
+        self.witness.note(self.ledger)  # another process may have recorded it, and died before it left
+        return reply
+
+    def _ended(self) -> bool:
+        """Say whether no new question is put to the mechanism any more, so that every stored reply is final."""
+        return self.ledger.left(STAGE) == 0
+
     def _counts(self, rows: Questions) -> Any:
         return self._panel.votes(rows).counts
 
     def __repr__(self) -> str:
         return "Clerk(...)"
+
+
+def _is_part(reply: object) -> bool:
+    """Say whether some questions of a stored request were not put to the mechanism."""
+    return isinstance(reply, Reply) and bool((reply.labels == NOT_ASKED).any())

@@ -10,6 +10,13 @@ from psycopg import errors
 
 from mapl.errors import InvalidParameter, LedgerError
 
+DURABLE = {"synchronous_commit": "on", "fsync": "on", "full_page_writes": "on", "data_sync_retry": "off"}
+"""What a server must be set to, so that what it has committed is there after a power cut, and whole.
+
+Without full pages a page that was half written is not mended; a sync that failed must not be tried again as if
+nothing were lost.
+"""
+
 LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
@@ -40,11 +47,13 @@ def connect(
         for setting, value in settings.items():
             connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
         connection.execute("SELECT set_config('search_path', quote_ident(%s), false)", (schema,))
-        kept = connection.execute("SELECT current_setting('synchronous_commit'), current_setting('fsync')")
-        if kept.fetchone() != ("on", "on"):
+        found = connection.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", (list(DURABLE),))
+        odd = [setting for setting, value in sorted(found.fetchall()) if value != DURABLE[setting]]
+        if odd:
+            wanted = ", ".join(f"{setting} = {DURABLE[setting]}" for setting in odd)
             raise LedgerError(
-                f"{name} is on a server that does not wait for its disk (fsync or synchronous_commit is off); turn "
-                "both on, or take another server for the ledger."
+                f"{name} is on a server that does not wait for its disk, or may not be whole after a power cut; "
+                f"set {wanted}, or take another server for the ledger."
             )
     except psycopg.Error as failure:
         connection.close()

@@ -131,6 +131,14 @@ class SqlLedger(SqlChain):
                 self._store_inquiries([inquiry], before.stored, seal_inquiries(before.seal, [inquiry]))
         return None
 
+    def left(self, stage: str) -> int:
+        with self._transaction(writing=False):
+            first = self._records("WHERE stage = ? ORDER BY number LIMIT 1", stage)
+            last = self._records("WHERE stage = ? ORDER BY number DESC LIMIT 1", stage)
+        if not last:
+            raise unbegun(stage)
+        return count_left(first[0], last[0])
+
     def reply(self, id: str, caller: str) -> Reply | None:
         def read() -> Reply | None:
             stored = _by_id(self._among(INQUIRIES, [id])).get(id)
