@@ -196,8 +196,8 @@ def _connect(path: Path) -> apsw.Connection:
 def _keep_log(connection: apsw.Connection) -> str:
     """Have a write-ahead log kept; return the mode that the file is in then.
 
-    SQLite does not wait where two connections turn a new file's log on at the same time: one of them is told at once
-    that the file is busy. The other is done with it in a moment.
+    SQLite does not wait where two connections turn a new file's log on at the same time: one of them is told at
+    once that the file is busy. The other is done with it in a moment.
     """
     deadline = time.monotonic() + PATIENCE / 1000
     while True:
