@@ -46,7 +46,8 @@ from mapl.report.calibration import Calibration
 from mapl.students.soft.student import train_soft_student
 from mapl.teachers import as_learner
 from mapl.teachers.engine import gather
-from mapl.teachers.learners.scores import ScoreBallot, score_learner
+from mapl.teachers.learners.scores import ScoreBallot
+from mapl.teachers.learners.shares import score_learner
 from mapl.types import ABSTAIN, Budget, Tallies
 
 HERE = Path(__file__).parent

@@ -62,6 +62,7 @@ def test_all_mechanisms_are_audited() -> None:
     assert findings.pop("majority") == "claims nothing"
     # Nearly all of its delta is reached, so the upper end of a grid's chords lies above it.
     assert findings.pop("noisy-mean") == "no violation found"
+    assert findings.pop("noisy-shares") == "no violation found"
     assert set(findings.values()) == {"within the claim"}
 
 

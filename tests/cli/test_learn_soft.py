@@ -96,7 +96,7 @@ def test_seeded_coins_are_not_private(mapl: Mapl, clinic: Any, tmp_path: Path) -
         (("--student", "auto", "--learner", "text"), "tells no probabilities"),
         (("--student", "auto", "--mechanism", "link"), "The mechanism is 'link'"),
         (("--student", "auto", "--error-share", 0.1), "no place for an error estimate"),
-        (("--student", "auto", "--classes", "no,yes,perhaps"), "3 classes"),
+        (("--student", "auto", "--classes", "no,yes,perhaps", "--strategy", "soft-both"), "take --strategy soft"),
         (("--student", "auto", "--method", "cells"), "Cells have no teachers"),
         (("--student", "auto", "--method", "select:teachers,cells"), "Soft labels come from teachers"),
     ],
@@ -108,3 +108,21 @@ def test_refused_before_anything_is_spent(
     assert ran.code == 2
     assert part in " ".join(ran.stderr.split())
     assert not (tmp_path / "run" / "private" / "ledger.sqlite").exists()
+
+
+def test_three_classes(mapl: Mapl, clinic: Any, tmp_path: Path) -> None:
+    more = ("--student", "auto", "--strategy", "soft", "--classes", "no,yes,perhaps")
+    ran = mapl(*clinic.arguments(*more, "--test", clinic.test, "--json"))
+    assert ran.code == 0, ran.stderr
+    said, run = json.loads(ran.stdout), tmp_path / "run"
+    assert (said["mechanism"], said["answered"], said["halted"]) == ("noisy-shares", 150, False)
+    assert said["guaranteed_epsilon"] <= 20
+    table = soft(run)
+    assert table.column_names == ["question", "probabilities", "deviation", "from"]
+    told = np.array(table["probabilities"].to_pylist())
+    assert np.allclose(told.sum(axis=1), 1)
+    labels = pa.parquet.read_table(run / "public" / "labels.parquet")["label"].to_pylist()
+    assert labels == [("no", "yes", "perhaps")[one] for one in told.argmax(axis=1)]
+    assert load(run / "public" / "student.skops").predict_proba(pa.parquet.read_table(clinic.test)).shape[1] == 3
+    assert [entry["all_answered"] for entry in Publication.read(RunFolder(run)).ledger][-1] == 450
+    assert "sums of the shares" in (run / "public" / "report.html").read_text()

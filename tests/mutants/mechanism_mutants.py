@@ -133,8 +133,8 @@ MUTANTS = (
         name="soft-mean-scale",
         breaks="The certificate of noisy means takes a teacher's part for one step, and it has many.",
         file="mechanisms/scores/noisy_mean.py",
-        old="square = Fraction(self.grain) ** 2 * self.max_answers / Fraction(self.sigma) ** 2",
-        new="square = Fraction(self.max_answers) / Fraction(self.sigma) ** 2",
+        old="square = Fraction(self.grain) ** 2 * self.moves(self.max_answers) / Fraction(self.sigma) ** 2",
+        new="square = Fraction(self.moves(self.max_answers)) / Fraction(self.sigma) ** 2",
         killers=("tests/mechanisms/test_noisy_mean.py::test_calibrated_to_the_budget_and_certified",),
     ),
     Mutant(
@@ -144,6 +144,22 @@ MUTANTS = (
         old="clipped = np.clip(scores.astype(np.int64), self.low, self.high) - self.low",
         new="clipped = scores.astype(np.int64) - self.low",
         killers=("tests/mechanisms/test_noisy_mean.py::test_one_teacher_moves_a_sum_by_at_most_the_grain",),
+    ),
+    Mutant(
+        name="shares-price",
+        breaks="Noisy shares are priced as if a teacher changed one sum of a question, and it changes two.",
+        file="mechanisms/scores/noisy_shares.py",
+        old="return 2 * math.ceil(answers / self.n_shares)",
+        new="return math.ceil(answers / self.n_shares)",
+        killers=("tests/mechanisms/test_noisy_shares.py::test_calibrated_to_the_budget_and_certified",),
+    ),
+    Mutant(
+        name="shares-not-balanced",
+        breaks="A teacher's shares of all classes count as they are, whatever they add up to.",
+        file="mechanisms/scores/noisy_shares.py",
+        old="up_to = np.minimum(np.cumsum(np.maximum(scores.astype(np.int64), 0), axis=-1), TOP)",
+        new="up_to = np.cumsum(np.maximum(scores.astype(np.int64), 0), axis=-1)",
+        killers=("tests/mechanisms/test_noisy_shares.py::test_parts_add_up_whatever_a_teacher_says",),
     ),
     Mutant(
         name="median-distance-too-large",

@@ -18,7 +18,7 @@ from mapl.pipeline.votes.teachers_plan import plan_teachers
 from mapl.release import MemoryLedger
 from mapl.teachers import as_learner, fit_teachers
 from mapl.teachers.ballot import FALLBACK
-from mapl.teachers.learners.scores import score_learner
+from mapl.teachers.learners.shares import score_learner
 from mapl.types import Budget
 
 QUESTIONS = np.linspace(-1, 1, 12)[:, None]

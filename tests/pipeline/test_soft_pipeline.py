@@ -22,7 +22,8 @@ from mapl.planning import Agreement
 from mapl.planning.plan import Plan
 from mapl.release import MemoryLedger
 from mapl.teachers import as_learner
-from mapl.teachers.learners.scores import ScoreBallot, score_learner
+from mapl.teachers.learners.scores import ScoreBallot
+from mapl.teachers.learners.shares import score_learner
 from mapl.types import Budget
 
 TWO = Classes(("no", "yes"))
@@ -80,7 +81,7 @@ def test_few_refusals_are_warned_about() -> None:
         ("soft", {"error_share": 0.1}, "no place"),
         ("soft", {"may_abstain": True}, "no place"),
         ("soft-both", {"agreement": Agreement.parse("0.9:1")}, "no place"),
-        ("soft", {"classes": Classes(("a", "b", "c"))}, "3 classes"),
+        ("soft-medians", {"classes": Classes(("a", "b", "c"))}, "3 classes"),
     ],
 )
 def test_refusals(strategy: str, given: dict[str, Any], part: str) -> None:

@@ -20,7 +20,9 @@ from mapl.data.moments.contributions import ExactSums
 from mapl.errors import LedgerError, MaplError
 from mapl.mechanisms import Task, make
 from mapl.mechanisms.scores.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.noisy_shares import NoisyShares
 from mapl.mechanisms.scores.scores import ScoreGrid, Scores
+from mapl.mechanisms.scores.shares import Shares
 from mapl.noise import Coins, SeededCoins
 from mapl.prediction.hypotheses import Thresholds
 from mapl.prediction.prices.offers import Wanted, best_offer
@@ -174,6 +176,15 @@ def soft_labels(ledger: SqliteLedger, coins: Coins) -> Any:
     return release_soft_labels(design, Scores.checked(marks), coins, ledger=ledger).values.tolist()
 
 
+def soft_shares(ledger: SqliteLedger, coins: Coins) -> Any:
+    means = NoisyShares.for_questions(Budget(2.0, 5e-6), 40, n_questions=2, n_shares=3)
+    ledger.open("p" * 64, Limits.of({MEANS: Limit(6, 0)}))
+    points = np.tile([700, 200, 100], (2, 40, 1))
+    return release_soft_labels(
+        SoftDesign(means=means), Shares.checked(points), coins, ledger=ledger
+    ).values.tolist()
+
+
 def stable_queries(ledger: SqliteLedger, coins: Coins) -> Any:
     oracle = StableOracle(
         [], epsilon=1.0, delta=1e-6, n_queries=9, max_abstentions=9, mechanism="ladder", ledger=ledger, coins=coins
@@ -195,6 +206,7 @@ KINDS = (
     Kind(labels, ("release/loop.py: step", "release/loop.py: aggregate")),
     Kind(chosen_labels, ("release/label_service.py: PrivatePool.ask",)),
     Kind(soft_labels, ("release/soft_labels.py: release_soft_labels",)),
+    Kind(soft_shares, ("release/soft_labels.py: _release_shares",)),
     Kind(stable_queries, ("release/queries/oracle.py: StableOracle._ask",)),
     Kind(error_rate, ("release/error_estimate.py: estimate_error",)),
     Kind(cell_counts, ("release/cell_counts.py: release_counts", "release/cell_counts.py: release_counts.decide")),

@@ -116,6 +116,7 @@ CASES = (
     Case("active, the paper's", "rows", (f"{TEACHERS} --strategy active --label-service lzcw21-gaussian",)),
     Case("active by default", "rows", (f"{TEACHERS} --strategy active --label-service auto",)),
     Case("soft", "rows", (f"{LEARN} --teachers 5 --student logistic --strategy soft",)),
+    Case("soft, three classes", "rows", (f"{LEARN} --teachers 5 --classes no,yes,other --strategy soft",)),
     Case("soft medians", "rows", (f"{SURE} --student logistic --strategy soft-medians",)),
     Case("soft, both", "rows", (f"{SURE} --epsilon 80 --student logistic --strategy soft-both",), 3),
     Case("method by public facts", "rows", (f"{LEARN} --student ridge --method auto --rows 40",)),

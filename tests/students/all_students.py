@@ -66,6 +66,8 @@ def kinds() -> Iterator[tuple[str, Train]]:
         yield f"counts, {learner}", partial(on_counts, learner=learner, encoder=encoder_for(schema, public.rows))
     soft = np.random.default_rng(2).normal(0.5, 1, 120)
     yield "soft", partial(train_soft_student, numbers, soft, classes=classes)
+    softly = np.random.default_rng(2).normal(1 / 3, 1, (120, 3))
+    yield "soft, three", partial(train_soft_student, numbers, softly, classes=Classes(tuple("abc")))
     pixels, truth = load_digits(return_X_y=True)
     images = pa.table({"image": pa.FixedSizeListArray.from_arrays(pa.array(pixels[:150].ravel()), 64)})
     learn_images = partial(train_student, images, truth[:150], classes=Classes(tuple("0123456789")))

@@ -117,6 +117,13 @@ def soft(learner: Any = None) -> Student:
     return train_soft_student(table, values, classes=PUBLIC.classes, schema=schema(), learner=learner)
 
 
+def soft_of_three() -> Student:
+    table = rows()
+    clerks = np.array([one == "clerk" for one in table["job"].to_pylist()])
+    values = np.eye(3)[np.where(clerks, 2, truth(table))] + np.random.default_rng(2).normal(0, 0.1, (240, 3))
+    return train_soft_student(table, values, classes=THREE, schema=schema())
+
+
 def with_a_scale(student: Student, weights: tuple[float, ...] | None = None) -> Student:
     from dataclasses import replace
 
@@ -144,6 +151,7 @@ ALL: dict[str, Make] = {
     "counts, hgb": partial(of_counts, "hgb"),
     "categories": of_categories,
     "soft": soft,
+    "soft, three": soft_of_three,
     "soft, boosted": partial(soft, HistGradientBoostingRegressor(max_iter=5)),
     "scaled": lambda: with_a_scale(on_table("logistic", THREE)),
     "weighed": lambda: with_a_scale(on_table("forest", THREE), (1.0, 3.0, 0.5)),

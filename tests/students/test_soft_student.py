@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from released_table import public_table
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
@@ -15,6 +15,7 @@ from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.students.file.student_file import dumps, loads
 from mapl.students.soft.logistic import SoftLogistic, calibrate_log_odds
+from mapl.students.soft.multinomial import calibrate_slope
 from mapl.students.soft.student import train_soft_student
 
 TWO = Classes(("no", "yes"))
@@ -126,3 +127,29 @@ def test_refusals() -> None:
         train_soft_student(rows, values[:-1], classes=TWO)
     with pytest.raises(InvalidData, match="There are 3 classes"):
         train_soft_student(rows, values, classes=Classes(("a", "b", "c")))
+
+
+def test_rows_of_three_probabilities_are_learned_without_bias() -> None:
+    draws = np.random.default_rng(0)
+    rows = draws.normal(size=(1500, 3))
+    truth = softmax(2 * rows, axis=1)
+    noise = draws.normal(0, 0.5, truth.shape)
+    values = truth + noise - noise.mean(axis=1, keepdims=True)
+    values[::5] = np.nan
+    three = Classes(("a", "b", "c"))
+    student = train_soft_student(rows, values, classes=three)
+    assert student.n_labels == 1200
+    told = loads(dumps(student, statement="{}")).predict_proba(rows)
+    assert np.allclose(told.sum(axis=1), 1)
+    assert np.abs(told - truth).mean() < 0.05
+    assert (student.predict(rows) == np.array(["a", "b", "c"])[told.argmax(axis=1)]).all()
+    with pytest.raises(InvalidData, match="one for each of more than two"):
+        train_soft_student(rows, values[:, 0], classes=three)
+    with pytest.raises(InvalidParameter, match="soft labels of 3 classes are auto or logistic"):
+        train_soft_student(rows, values, classes=three, learner=Ridge())
+
+
+def test_the_slope_mends_what_a_penalty_flattens() -> None:
+    scores = np.random.default_rng(1).normal(size=(4000, 3))
+    assert calibrate_slope(scores, softmax(2.5 * scores, axis=1), np.ones(4000)) == pytest.approx(2.5, rel=0.01)
+    assert calibrate_slope(scores, softmax(-scores, axis=1), np.ones(4000)) == 1.0

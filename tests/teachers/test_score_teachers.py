@@ -18,7 +18,8 @@ from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms.scores.scores import TOP
 from mapl.teachers import Command, as_learner, rehearse
 from mapl.teachers.engine import gather
-from mapl.teachers.learners.scores import FALLBACK_SCORE, ScoreBallot, in_steps, score_learner
+from mapl.teachers.learners.scores import FALLBACK_SCORE, ScoreBallot, in_steps
+from mapl.teachers.learners.shares import score_learner
 
 CLASSES = Classes(("no", "yes"))
 TEACHERS = 6
@@ -94,9 +95,6 @@ def test_learners_without_probabilities_are_refused() -> None:
     for given in (LinearSVC(), Command("cat {shard} {queries} {votes}")):
         with pytest.raises(InvalidParameter, match="tells no probabilities"):
             score_learner(as_learner(given, CLASSES), CLASSES)
-    three = Classes(("a", "b", "c"))
-    with pytest.raises(InvalidParameter, match="3 classes"):
-        score_learner(as_learner("logistic", three), three)
 
 
 def test_steps() -> None:

@@ -9,12 +9,14 @@ from mapl.audit.finding import Finding
 from mapl.audit.moments.twins import SUMS_TWINS, examine_sums
 from mapl.audit.selection_laws import BEST_OF_TWINS, REPETITION_TWINS, examine_best_of, examine_repetition
 from mapl.audit.soft.labels import audit_means, audit_medians, in_coarse_steps
-from mapl.audit.soft.twins import MEAN_TWINS, MEDIAN_TWINS
+from mapl.audit.soft.shares import audit_shares
+from mapl.audit.soft.twins import MEAN_TWINS, MEDIAN_TWINS, SHARE_TWINS
 from mapl.audit.stable.twins import TWINS as QUERY_TWINS
 from mapl.audit.stable.twins import examine_stable_queries as examined_queries
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, make
 from mapl.mechanisms.scores.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.noisy_shares import NoisyShares
 from mapl.release.best_of import BestOf
 from mapl.release.moment_sums import MomentSums
 from mapl.release.private_selection import RandomRepetition
@@ -75,9 +77,17 @@ def means(asked: Instance, twin: str | None) -> Finding:
     return audit_means(coarse, asked.budget, law=None if twin is None else MEAN_TWINS[twin].make(coarse))
 
 
+def shares(asked: Instance, twin: str | None) -> Finding:
+    """Audit noisy shares of three classes, in coarse steps."""
+    fine = NoisyShares.for_questions(asked.budget, COARSE, n_questions=asked.queries, n_shares=COARSE)
+    coarse = in_coarse_steps(fine, 2, COARSE)
+    return audit_shares(coarse, asked.budget, law=None if twin is None else SHARE_TWINS[twin].make(coarse))
+
+
 AUDITS: dict[str, FurtherAudit] = {
     MEDIANS: FurtherAudit(medians, {name: twin.summary for name, twin in MEDIAN_TWINS.items()}),
     MEANS: FurtherAudit(means, {name: twin.summary for name, twin in MEAN_TWINS.items()}),
+    NoisyShares.name: FurtherAudit(shares, {name: twin.summary for name, twin in SHARE_TWINS.items()}),
     STABLE_QUERY: FurtherAudit(
         lambda asked, twin: examined_queries(asked.budget, adjacency=asked.adjacency, twin=twin),
         {name: twin.summary for name, twin in QUERY_TWINS.items()},

@@ -23,20 +23,22 @@ RELEASES = {"means": SOFT, "medians": f"{SOFT}-medians", "both": f"{SOFT}-both"}
 
 
 class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """Learn probabilities of two classes from private rows: teachers score public rows, a student learns from that.
+    """Learn probabilities of classes from private rows: teachers score public rows, a student learns from that.
 
     Parameters
     ----------
     learner
         Who teaches: a preset or estimator that tells probabilities, or a function ``train(X, y)`` that returns one
-        from rows to probabilities of the second class.
+        from rows to probabilities of the second class, or to a column for each class if there are more than two.
     release
         What is released of the teachers' scores on a public row: "means", their sum with Gaussian noise, for every
-        row; "medians", the rounded median where it is stable; "both", medians and means for what they refuse.
+        row and, of more than two, every class; "medians", the rounded median where it is stable; "both", medians
+        and means for what they refuse. Medians are for two classes.
     mechanism, settings
         Medians: the mechanism ("auto" is the ladder) and ``{"max_abstentions": T}``.
     student
-        Who learns from the released probabilities: None for logistic regression, or an unfitted regressor.
+        Who learns from the released probabilities: None for logistic regression, or, of two classes, an unfitted
+        regressor.
     epsilon, delta, classes, label_values, n_teachers, n_rows, adjacency, n_queries, time_limit, n_jobs, engine,
     schema, ledger, earlier, seed
         As in `PrivateClassifier`.
@@ -46,8 +48,8 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
     classes_, n_features_in_, feature_names_in_, plan_, statement_, student_
         As in `PrivateClassifier`.
     released_
-        For every question the released probability of the second class, nan for none. Noise takes some below 0 or
-        above 1.
+        For every question the released probability of the second of two classes, or of all of more, nan for none.
+        Noise takes some below 0 or above 1.
 
     Notes
     -----
@@ -127,11 +129,6 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
         if self.release not in RELEASES:
             raise InvalidParameter(f"release is {self.release!r}; choose one of {', '.join(RELEASES)}.")
         given = self._given(X, y, public, groups, truth=public_y)
-        if len(given.classes) != 2:
-            raise InvalidParameter(
-                f"Only binary classification is supported. There are {len(given.classes)} classes; soft labels are "
-                "probabilities of the second of two. Declare two, or take PrivateClassifier."
-            )
         place = self._place()
         try:
             learned = learn(
@@ -163,11 +160,6 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
         """Return the likelier class of every row. Free."""
         check_is_fitted(self, "student_")
         return np.asarray(self.classes_[self.student_.predict_codes(self._rows(X, reset=False))])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def _values(results: Results) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ import numpy as np
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import AnyMechanism
 from mapl.mechanisms.scores.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.noisy_shares import NoisyShares
 from mapl.mechanisms.scores.scores import TOP, Medians, ScoreGrid, Scores
 from mapl.noise import Coins
 from mapl.release.ledger.ledger import Ledger
@@ -33,15 +34,18 @@ class SoftDesign:
     def __post_init__(self) -> None:
         if (self.medians is None) != (self.grid is None) or (self.medians is None and self.means is None):
             raise InvalidParameter("Soft labels need a mechanism for medians with its grid, noisy means, or both.")
+        if self.medians is not None and isinstance(self.means, NoisyShares):
+            raise InvalidParameter("Medians are of two classes, noisy shares of more; take one of them.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoftLabels:
     """What was released, one entry per question in the order they were asked. All public.
 
-    ``values`` are probabilities of the second class; noise takes some means below 0 or above 1, and they stay so,
-    since cutting them off would bend what they say on average. It is nan where nothing was released. ``spreads``
-    are the standard deviations of noise and rounding, ``means`` marks the values that came as noisy means.
+    ``values`` are probabilities of the second of two classes, or rows of probabilities of more; noise takes some
+    means below 0 or above 1, and they stay so, since cutting them off would bend what they say on average. They are
+    nan where nothing was released. ``spreads`` are the standard deviations of noise and rounding, ``means`` marks
+    the values that came as noisy means.
     """
 
     values: Floats
@@ -52,12 +56,13 @@ class SoftLabels:
 
     @property
     def answered(self) -> Flags:
-        return ~np.isnan(self.values)
+        return ~np.isnan(self.values if self.values.ndim == 1 else self.values[:, 0])
 
     @property
     def labels(self) -> Labels:
         """The likelier class of every question, ABSTAIN where nothing was released."""
-        return np.where(self.answered, self.values >= 0.5, ABSTAIN).astype(np.int32)
+        likelier = self.values >= 0.5 if self.values.ndim == 1 else self.values.argmax(axis=1)
+        return np.where(self.answered, likelier, ABSTAIN).astype(np.int32)
 
     def released(self) -> Released:
         """Return the hard labels that follow, for whoever wants no more: means that mend refusals are fallbacks."""
@@ -71,6 +76,8 @@ def release_soft_labels(design: SoftDesign, scores: Scores, coins: Coins, *, led
     Every block is recorded before it is returned. With a ledger that holds part of the run already, what is there
     is read as it was published, and no question is asked twice.
     """
+    if isinstance(design.means, NoisyShares):
+        return _release_shares(design.means, scores, coins, ledger)
     n = len(scores)
     values, spreads, by_mean = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, dtype=np.bool_)
     state, taken, open_ones = State(), n, np.arange(n, dtype=np.int64)
@@ -93,3 +100,11 @@ def release_soft_labels(design: SoftDesign, scores: Scores, coins: Coins, *, led
             if design.medians is None:
                 taken = len(told.labels)
     return SoftLabels(values[:taken], spreads[:taken], by_mean[:taken], replace(state, secret=None), n)
+
+
+def _release_shares(means: NoisyShares, scores: Scores, coins: Coins, ledger: Ledger) -> SoftLabels:
+    """Release a row of means for every question; the ledger counts their numbers."""
+    told = aggregate(means.sums(scores), means, coins, ledger=ledger, stage=MEANS)
+    values = means.read(told.labels)
+    spreads, by_mean = np.full(len(values), means.deviation), np.ones(len(values), dtype=np.bool_)
+    return SoftLabels(values, spreads, by_mean, replace(told.state, secret=None), len(scores))

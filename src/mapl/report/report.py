@@ -14,6 +14,7 @@ from mapl.data.tables.number_range import NumberRange
 from mapl.errors import InvalidData
 from mapl.mechanisms import REGISTRY
 from mapl.mechanisms.scores.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.noisy_shares import NoisyShares
 from mapl.planning.plan import EVERYBODY
 from mapl.release.cell_counts import CellCounts
 from mapl.release.moment_sums import MomentSums
@@ -36,6 +37,7 @@ SUMMARIES = {
     CellCounts.name: SUMMARY,
     MomentSums.name: "sums of short vectors with exact normal noise, a few rounds at one charge",
     NoisyMean.name: "sums of the teachers' scores with Gaussian noise",
+    NoisyShares.name: "sums of the shares that teachers give each class, with Gaussian noise",
 }
 """What mechanisms do that are in no registry of votes."""
 

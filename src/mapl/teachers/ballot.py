@@ -39,6 +39,11 @@ class Ballot:
         self._own_errors = np.zeros((n_teachers, 2), dtype=np.int64)
 
     @property
+    def n_numbers(self) -> int:
+        """How many votes a teacher casts."""
+        return self.n_questions
+
+    @property
     def n_questions(self) -> int:
         return int(self._counts.shape[0])
 

@@ -42,6 +42,10 @@ class AnyBallot(Protocol):
     def n_questions(self) -> int: ...
 
     @property
+    def n_numbers(self) -> int:
+        """How many whole numbers a teacher sends: one per question, or one per question and class."""
+
+    @property
     def n_classes(self) -> int: ...
 
     @property
@@ -261,7 +265,7 @@ def _cast(ballot: AnyBallot, k: int, reply: bytes | None) -> None:
     if reply is None:
         ballot.cast(k, None)
         return
-    votes, own = np.split(np.frombuffer(reply, dtype=VOTE), [ballot.n_questions])
+    votes, own = np.split(np.frombuffer(reply, dtype=VOTE), [ballot.n_numbers])
     ballot.cast(k, votes)
     if own.size:
         ballot.note_own_errors(k, int(own[0]), int(own[1]))

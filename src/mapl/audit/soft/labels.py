@@ -9,7 +9,7 @@ all that was published before.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from mapl.mechanisms.scores.noisy_mean import NoisyMean, Sums
 from mapl.mechanisms.scores.scores import TOP, Medians
 from mapl.types import Budget, State, positive_integer
 
+Means = TypeVar("Means", bound=NoisyMean)
 ADJACENCY = "one teacher's scores change arbitrarily on any number of questions"
 
 
@@ -53,10 +54,10 @@ def audit_medians(
     before, after = neighbours(rows)
     pairs = Pairs.of(chances[before], chances[after], n_cells)
     limits = RunEnds(abstentions=int(mechanism.parameters["max_abstentions"]))
-    return _examined(mechanism, budget, pairs, limits, questions)
+    return examine_pairs(mechanism, budget, pairs, limits, questions)
 
 
-def in_coarse_steps(mechanism: NoisyMean, grain: int, n_teachers: int) -> NoisyMean:
+def in_coarse_steps(mechanism: Means, grain: int, n_teachers: int) -> Means:
     """Return the same mechanism in a world of few teachers and coarse steps: its price is the same."""
     sigma = mechanism.sigma * grain / mechanism.grain
     return replace(mechanism, sigma=sigma, grain=grain, n_teachers=n_teachers)
@@ -85,10 +86,10 @@ def audit_means(
     pairs = Pairs.of(chances[one], chances[other], real.n_classes)
     asked = real.max_answers if questions is None else questions
     certified = real.certify(budget)
-    return _examined(mechanism, budget, pairs, RunEnds(answers=real.max_answers), asked, certified=certified)
+    return examine_pairs(mechanism, budget, pairs, RunEnds(answers=real.max_answers), asked, certified=certified)
 
 
-def _examined(
+def examine_pairs(
     mechanism: AnyMechanism,
     budget: Budget,
     pairs: Pairs,

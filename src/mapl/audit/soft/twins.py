@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapl.audit.votes.altered import Altered
 from mapl.mechanisms import AnyMechanism
 from mapl.mechanisms.scores.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.noisy_shares import NoisyShares
 from mapl.mechanisms.scores.scores import TOP, Medians
 from mapl.noise import Coins
 from mapl.types import Distances, Floats, Integers, Outcome, State
@@ -82,6 +85,23 @@ def no_clipping(honest: NoisyMean) -> Unclipped:
     return Unclipped(honest.sigma, honest.grain, honest.n_teachers, honest.max_answers, honest.low, honest.high)
 
 
+def one_share_moves(honest: NoisyShares) -> NoisyShares:
+    """Return shares whose noise was made for one sum that changes, and not for two."""
+    return replace(honest, sigma=honest.sigma / math.sqrt(2))
+
+
+class Unbalanced(NoisyShares):
+    """Round every share by itself, so that a teacher may give all classes everything at once."""
+
+    def parts(self, scores: NDArray[np.integer[Any]], dice: Integers) -> Integers:
+        return np.asarray((np.clip(scores.astype(np.int64), 0, TOP) * self.grain + dice[..., None]) // TOP)
+
+
+def no_balance(honest: NoisyShares) -> Unbalanced:
+    """Return shares that are not kept from adding up to more than one."""
+    return Unbalanced(honest.sigma, honest.grain, honest.n_teachers, honest.max_answers, n_shares=honest.n_shares)
+
+
 @dataclass(frozen=True, slots=True)
 class SoftTwin:
     """A mistake by name: what is wrong, and what runs then instead of an honest law."""
@@ -97,4 +117,8 @@ MEDIAN_TWINS: dict[str, SoftTwin] = {
 MEAN_TWINS: dict[str, SoftTwin] = {
     "half-sensitivity": SoftTwin("noise for parts that change by half a range", half_sensitivity),
     "unclipped": SoftTwin("scores that are not clipped to the declared range", no_clipping),
+}
+SHARE_TWINS: dict[str, SoftTwin] = {
+    "one-share-moves": SoftTwin("noise for one sum that changes, where two do", one_share_moves),
+    "unbalanced": SoftTwin("shares that may add up to more than one", no_balance),
 }

@@ -89,28 +89,8 @@ class NoisyMean:
     ) -> Self:
         """Take the finest steps whose noise can be tabulated, and the least noise that passes the certificate."""
         positive_integer(max_answers=max_answers)
-        if budget.delta == 0:
-            raise InvalidParameter("delta is 0; Gaussian noise needs a positive delta, for example 1e-6.")
-        usable(budget, max_answers)
-        per_step = smallest_real(
-            lambda ratio: (
-                gaussian_delta(math.sqrt(max_answers) / ratio, budget.epsilon)
-                <= budget.delta * (1 - 1e-6) - SAMPLING * max_answers
-            ),
-            1e-3,
-            1.0,
-        )
-        grain = min(FINEST, int(WIDEST / per_step))
-        if grain < 1:
-            raise CannotCalibrate(
-                f"{max_answers} noisy means within epsilon {budget.epsilon:g} at delta {budget.delta:g} need "
-                f"noise of {per_step:.0f} whole scores, and tables reach {WIDEST:.0f}; ask fewer questions, or "
-                "raise the budget."
-            )
-        found = cls(max(grain * per_step, 0.5), grain, n_teachers, max_answers, low, high)
-        if not found.certify(budget):
-            raise GuaranteeBroken("The noise did not pass its exact certificate; nothing was released.")
-        return found
+        sigma, grain = finest_steps(budget, max_answers, max_answers)
+        return cls(sigma, grain, n_teachers, max_answers, low, high).certified(budget)
 
     def __post_init__(self) -> None:
         finite_positive(sigma=self.sigma)
@@ -124,11 +104,21 @@ class NoisyMean:
                 f"{self.n_teachers} teachers have sums beyond {LARGEST}; train fewer, or take coarser steps."
             )
 
+    def moves(self, answers: int) -> int:
+        """How far one teacher moves so many answers at most, squared, in ranges."""
+        return answers
+
+    def certified(self, budget: Budget) -> Self:
+        """Return it if it passes its certificate."""
+        if not self.certify(budget):
+            raise GuaranteeBroken("The noise did not pass its exact certificate; nothing was released.")
+        return self
+
     def certify(self, budget: Budget) -> bool:
         """Verify the price in ball arithmetic: delta of the Gaussian mechanism, plus what sampling costs."""
         if budget.epsilon > MOST_EPSILON:  # where SAMPLING covers less than sampling costs
             return False
-        square = Fraction(self.grain) ** 2 * self.max_answers / Fraction(self.sigma) ** 2
+        square = Fraction(self.grain) ** 2 * self.moves(self.max_answers) / Fraction(self.sigma) ** 2
         extra = SAMPLING * self.max_answers
         return certify_gaussian(square, epsilon=budget.epsilon, delta=budget.delta, extra=extra)
 
@@ -226,7 +216,7 @@ class NoisyMean:
     def epsilon(self, loss_of: State | None, delta: float) -> float:
         """Return epsilon by the exact curve of the Gaussian mechanism."""
         answers = self.max_answers if loss_of is None else loss_of.answered
-        shift, rest = self.grain * math.sqrt(answers) / self.sigma, delta - SAMPLING * answers
+        shift, rest = self.grain * math.sqrt(self.moves(answers)) / self.sigma, delta - SAMPLING * answers
         if not answers:
             return 0.0
         if rest <= 0:
@@ -246,3 +236,34 @@ class NoisyMean:
 
     def chance_if_unanimous(self, n_teachers: int, n_classes: int) -> float:
         return 1.0
+
+
+def finest_steps(budget: Budget, moves: int, numbers: int) -> tuple[float, int]:
+    """Return the noise and the steps of a range: the finest whose noise can be tabulated.
+
+    Parameters
+    ----------
+    moves
+        How far one teacher moves all numbers at most, squared, in ranges.
+    numbers
+        How many are published.
+    """
+    if budget.delta == 0:
+        raise InvalidParameter("delta is 0; Gaussian noise needs a positive delta, for example 1e-6.")
+    usable(budget, numbers)
+    per_step = smallest_real(
+        lambda ratio: (
+            gaussian_delta(math.sqrt(moves) / ratio, budget.epsilon)
+            <= budget.delta * (1 - 1e-6) - SAMPLING * numbers
+        ),
+        1e-3,
+        1.0,
+    )
+    grain = min(FINEST, int(WIDEST / per_step))
+    if grain < 1:
+        raise CannotCalibrate(
+            f"{numbers} noisy means within epsilon {budget.epsilon:g} at delta {budget.delta:g} need "
+            f"noise of {per_step:.0f} whole scores, and tables reach {WIDEST:.0f}; ask fewer questions, or "
+            "raise the budget."
+        )
+    return max(grain * per_step, 0.5), grain

@@ -29,7 +29,7 @@ from mapl.students.file.student_file import REHEARSED_ROWS, check_usable
 from mapl.students.soft.student import train_soft_student
 from mapl.students.student import Student
 from mapl.teachers import Learner, as_learner, rehearse
-from mapl.teachers.learners.scores import score_learner
+from mapl.teachers.learners.shares import score_learner
 from mapl.types import Floats, Labels
 
 DEFAULT_SCORER = "logistic"
@@ -54,7 +54,10 @@ class ReadySoft:
 
 @dataclass(frozen=True, slots=True)
 class SoftLesson:
-    """The released value of every public row, nan where there is none, and its standard deviation."""
+    """The released value of every public row, nan where there is none, and its standard deviation.
+
+    Of more than two classes a value is a row of probabilities.
+    """
 
     values: Floats
     spreads: Floats
@@ -80,11 +83,11 @@ class SoftMethod:
             )
         teaching = try_out_scores(case, self.learners)
         made_up = rehearsed_values(case)
-        student = self._train(case, teaching, made_up.rows, made_up.values, 0.1 + made_up.values)
+        student = self._train(case, teaching, made_up.rows, made_up.values, np.full(len(made_up.values), 0.1))
         check_usable(student, made_up.rows)
         request = for_teaching(case, request, teaching)
         spread, truth = None, case.public.truth
-        if MEDIANS in DESIGNS[self.strategy] and truth is not None:
+        if MEDIANS in DESIGNS[self.strategy] and truth is not None and len(case.declared.classes) == 2:
             spread = spread_on(teaching.learner, case.public.rows, truth, request, n_jobs=self.learners.n_jobs)
         plan = plan_soft(request, n_rows(case.public.rows), self.strategy, spread=spread)
         settings = {"learner": teaching.learner.name, **self.learners.names, "label": case.declared.label}
@@ -132,7 +135,9 @@ class MadeUpValues:
 def rehearsed_values(case: Case) -> MadeUpValues:
     """Take the first public rows, and give them probabilities that mean nothing."""
     some = take(case.public.rows, np.arange(min(REHEARSED_ROWS, n_rows(case.public.rows)), dtype=np.int64))
-    return MadeUpValues(some, (np.arange(n_rows(some)) % 2).astype(np.float64))
+    number, classes = np.arange(n_rows(some)), len(case.declared.classes)
+    values = number % 2 if classes == 2 else np.eye(classes)[number % classes]
+    return MadeUpValues(some, values.astype(np.float64))
 
 
 def try_out_scores(case: Case, learners: Learners) -> Teaching:
@@ -142,7 +147,7 @@ def try_out_scores(case: Case, learners: Learners) -> Teaching:
     encoder = make_shared_encoder(given.schema, rows, (teacher, None))
     learner = score_learner(as_learner(teacher, given.classes, given.schema, for_teachers(encoder)), given.classes)
     limit, engine = learners.time_limit, learners.engine
-    rehearse(learner, rows, 2, n_jobs=learners.n_jobs, time_limit=limit, engine=engine)
+    rehearse(learner, rows, len(given.classes), n_jobs=learners.n_jobs, time_limit=limit, engine=engine)
     return Teaching(teacher, learner, encoder)
 
 

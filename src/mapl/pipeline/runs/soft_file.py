@@ -16,10 +16,12 @@ FROM = ("median", "mean")
 def soft_file(made: SoftlyLabelled) -> bytes:
     """Lay out one row per public row: the released probability or null, its deviation, and what it came from.
 
-    Means are written as they were released, below 0 and above 1 where noise took them there.
+    Of more than two classes there is a list of probabilities, in the order of the classes. Means are written as
+    they were released, below 0 and above 1 where noise took them there.
     """
     values, spreads = targets_of(made)
-    missing = np.isnan(values)
+    several = values.ndim == 2
+    missing = np.isnan(values[:, 0] if several else values)
     of_means = np.zeros(len(values), dtype=np.int8)
     of_means[made.labelled.taken] = made.soft.means
     statement = made.labelled.statement
@@ -29,7 +31,9 @@ def soft_file(made: SoftlyLabelled) -> bytes:
     table = pa.table(
         {
             "question": pa.array(np.arange(len(values), dtype=np.int64)),
-            "probability": pa.array(values, mask=missing),
+            "probabilities" if several else "probability": pa.array(
+                [None if gone else one for gone, one in zip(missing, values, strict=True)]
+            ),
             "deviation": pa.array(spreads, mask=missing),
             "from": pa.array(FROM, pa.string()).take(pa.array(of_means, mask=missing)),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,9 @@ from mapl.data.units.shards import Sharded
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, make
 from mapl.mechanisms.scores.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.noisy_shares import NoisyShares
 from mapl.noise import Coins
+from mapl.parameters import spell
 from mapl.pipeline.place import Workplace
 from mapl.pipeline.request import Request
 from mapl.pipeline.votes.labelling import Effort, Labelled, order_questions
@@ -29,6 +32,7 @@ from mapl.release.statement.soft_statement import state_soft_labels
 from mapl.teachers import Learner
 from mapl.teachers.engine import gather
 from mapl.teachers.learners.scores import ScoreBallot
+from mapl.teachers.learners.shares import ShareBallot
 from mapl.types import Budget
 
 SOFT = "soft"
@@ -84,7 +88,8 @@ def plan_soft(
     """
     stages = _stages_of(strategy, request)
     n_teachers, why = _teachers(request)
-    task = Task(request.budget, n_teachers, 2, request.asked(n_questions))
+    n_classes = len(request.classes)
+    task = Task(request.budget, n_teachers, n_classes, request.asked(n_questions))
     budgets = _budgets(request.budget, stages)
     limit, medians, grid, warning = task.n_queries, None, None, None
     if MEDIANS in stages:
@@ -100,7 +105,11 @@ def plan_soft(
         )
     means = None
     if MEANS in stages:
-        means = NoisyMean.for_budget(budgets[MEANS], n_teachers, max_answers=min(limit, task.n_queries))
+        number = min(limit, task.n_queries)
+        if n_classes == 2:
+            means = NoisyMean.for_budget(budgets[MEANS], n_teachers, max_answers=number)
+        else:
+            means = NoisyShares.for_questions(budgets[MEANS], n_teachers, n_questions=number, n_shares=n_classes)
         why += f"; noise of {means.deviation:.2f} on a mean score"
     design = SoftDesign(medians, grid, means)
     made = {} if medians is None or grid is None else {MEDIANS: (medians, {"width": grid.width})}
@@ -135,14 +144,15 @@ def soft_label(
     place.ledger.open(plan.digest, Limits.of_plan(plan))
     asked = order_questions(n_rows(questions))[: plan.n_queries]
     resumed = place.ballot is not None and place.ballot.exists()
+    n_classes = planned.task.n_classes
     ballot = gather(
-        ScoreBallot.load(place.ballot)
+        _kept(place.ballot, n_classes)
         if place.ballot is not None and resumed
-        else ScoreBallot(len(asked), plan.n_teachers),
+        else _empty(len(asked), plan.n_teachers, n_classes),
         learner,
         sharded,
         take(questions, asked),
-        n_classes=2,
+        n_classes=n_classes,
         n_jobs=effort.n_jobs,
         time_limit=effort.time_limit,
         on_progress=effort.on_progress,
@@ -168,21 +178,35 @@ def soft_label(
 
 
 def targets_of(made: SoftlyLabelled) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the released value of every public row, nan where there is none, and its standard deviation."""
-    values, spreads = np.full((2, made.labelled.n_questions), np.nan)
+    """Return the released value of every public row, nan where there is none, and its standard deviation.
+
+    Of more than two classes a value is a row of probabilities.
+    """
+    n = made.labelled.n_questions
+    values, spreads = np.full((n, *made.soft.values.shape[1:]), np.nan), np.full(n, np.nan)
     values[made.labelled.taken], spreads[made.labelled.taken] = made.soft.values, made.soft.spreads
     return values, spreads
+
+
+def _empty(n_questions: int, n_teachers: int, n_classes: int) -> ScoreBallot:
+    if n_classes == 2:
+        return ScoreBallot(n_questions, n_teachers)
+    return ShareBallot(n_questions, n_teachers, n_classes)
+
+
+def _kept(path: Path, n_classes: int) -> ScoreBallot:
+    return ScoreBallot.load(path) if n_classes == 2 else ShareBallot.load_shares(path, n_classes)
 
 
 def _stages_of(strategy: str, request: Request) -> tuple[str, ...]:
     if strategy not in DESIGNS:
         raise InvalidParameter(f"The strategy is {strategy!r}; soft labels have {', '.join(DESIGNS)}.")
-    if len(request.classes) != 2:
-        raise InvalidParameter(
-            f"There are {len(request.classes)} classes; soft labels are probabilities of the second of two. "
-            "Declare two, or take another strategy."
-        )
     stages = DESIGNS[strategy]
+    if MEDIANS in stages and len(request.classes) != 2:
+        raise InvalidParameter(
+            f"There are {len(request.classes)} classes; medians are of probabilities of the second of two. "
+            f"Declare two, or take {spell('strategy', SOFT)}, which releases means for every class."
+        )
     allowed = ("auto", *(READ_DISTANCES if MEDIANS in stages else ()))
     if request.mechanism not in allowed:
         raise InvalidParameter(

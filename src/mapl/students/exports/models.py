@@ -106,6 +106,11 @@ def _soft_logistic(model: Any) -> Iterator[ModelStep]:
     yield steps.softmax()
 
 
+def _soft_multinomial(model: Any) -> Iterator[ModelStep]:
+    yield _linear_scores(model.slope * model.coef_, model.slope * model.intercept_, mirrored=False)
+    yield steps.softmax()
+
+
 def _soft_regressor(model: Any) -> Iterator[ModelStep]:
     yield from steps_of_regressor(model.regressor_)
     yield steps.cut(0.0, 1.0)
@@ -200,6 +205,7 @@ WRITERS: dict[str, Callable[[Any], Iterator[ModelStep]]] = {
     "RidgeClassifierCV": _by_scores,
     "SVC": _support_vectors,
     "SoftLogistic": _soft_logistic,
+    "SoftMultinomial": _soft_multinomial,
     "SoftRegressor": _soft_regressor,
 }
 """Models by the names of their types."""

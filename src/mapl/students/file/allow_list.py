@@ -30,6 +30,7 @@ ALLOWED = {
     "mapl.students.moments.linear.LinearStudent": OBJECT,
     "mapl.students.moments.numbers.LinearNumbers": OBJECT,
     "mapl.students.soft.logistic.SoftLogistic": OBJECT,
+    "mapl.students.soft.multinomial.SoftMultinomial": OBJECT,
     "mapl.students.soft.regressor.SoftRegressor": OBJECT,
     "mapl.students.strategies.voting.Voters": OBJECT,
     "sklearn.calibration._CalibratedClassifier": OBJECT,

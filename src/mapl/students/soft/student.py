@@ -53,7 +53,8 @@ def train_soft_student(
     Parameters
     ----------
     values
-        Released probabilities of the second class, as they are: noise may take them below 0 or above 1. nan where
+        Released probabilities of the second of two classes, or of more classes a row of them, as they are: noise
+        may take them below 0 or above 1. nan where
         nothing was released.
     spreads
         Standard deviations of what noise and rounding add to each; rows with less of it count more.
@@ -69,12 +70,15 @@ def train_soft_student(
     schema = draft_schema(rows, classes=classes.names) if schema is None else schema
     rows = conform(rows, schema, "public rows", public=True)
     targets = np.asarray(values, dtype=np.float64)
-    if len(classes) != 2 or targets.shape != (n_rows(rows),):
+    if targets.shape != ((n_rows(rows),) if len(classes) == 2 else (n_rows(rows), len(classes))):
         raise InvalidData(
-            f"There are {len(classes)} classes and values of shape {targets.shape}; a soft student has two classes "
-            f"and one value for each of the {n_rows(rows)} public rows, nan where there is none."
+            f"There are {len(classes)} classes and values of shape {targets.shape}; a soft student has one value "
+            f"for each of the {n_rows(rows)} public rows, or one for each of more than two classes, nan where "
+            "there is none."
         )
-    known = np.flatnonzero(np.isfinite(targets))
+    known = np.flatnonzero(np.isfinite(targets if targets.ndim == 1 else targets[:, 0]))
+    if targets.ndim == 2:  # as they are released; what they add up to would push all scores one way, for nothing
+        targets = targets + (1 - targets.sum(axis=1, keepdims=True)) / len(classes)
     if not len(known):
         raise InvalidData(
             "None of the public rows got a soft label, so there is nothing to learn from. Ask with a larger "
@@ -97,10 +101,14 @@ def train_soft_student(
     )
 
 
-def refuse_unfit(learner: Any) -> None:
+def refuse_unfit(learner: Any, n_classes: int = 2) -> None:
     """Refuse, before anything is spent, what cannot learn from probabilities."""
     if learner is None or (isinstance(learner, str) and learner in (AUTO, LOGISTIC)):
         return
+    if n_classes > 2:
+        raise InvalidParameter(
+            f"Students of soft labels of {n_classes} classes are {AUTO} or {LOGISTIC}; regressors learn one number."
+        )
     from sklearn.base import is_regressor
 
     if isinstance(learner, (str, type)) or not hasattr(learner, "__sklearn_tags__") or not is_regressor(learner):
@@ -124,14 +132,20 @@ def _fitted(
     from sklearn.pipeline import Pipeline
 
     from mapl.students.soft.logistic import SoftLogistic
+    from mapl.students.soft.multinomial import SoftMultinomial
     from mapl.students.soft.regressor import SoftRegressor
 
-    refuse_unfit(learner)
+    refuse_unfit(learner, len(classes))
     encoders = encoders_of(encoder, schema, len(targets))
     names = tuple(natural(classes).tolist())
-    if learner is None or isinstance(learner, str):
+    model: Any
+    if targets.ndim == 2:
+        bins, penalty, slope = _chosen_multinomial(rows, targets, weights, encoders, seed)
+        model = SoftMultinomial(names, penalty=penalty, slope=slope)
+        name, encoder = f"{LOGISTIC}, penalty {penalty:g}", encoders[bins]
+    elif learner is None or isinstance(learner, str):
         bins, penalty, slope, offset = _chosen(rows, targets, weights, encoders, seed)
-        model: Any = SoftLogistic(names, penalty=penalty, slope=slope, offset=offset)
+        model = SoftLogistic(names, penalty=penalty, slope=slope, offset=offset)
         name, encoder = f"{LOGISTIC}, penalty {penalty:g}", encoders[bins]
     else:
         model, name = SoftRegressor(learner, names), type(learner).__name__
@@ -174,6 +188,36 @@ def _chosen(
     assert best is not None
     slope, offset = calibrate_log_odds(best[3], targets, weights)
     return best[1], best[2], slope, offset
+
+
+def _chosen_multinomial(
+    rows: Rows, targets: Floats, weights: Floats, encoders: dict[bool, Any], seed: int
+) -> tuple[bool, float, float]:
+    """Return whether to cut numbers into bins, the penalty, and the slope by held-out rows of probabilities."""
+    from scipy.special import softmax
+
+    from mapl.students.soft.logistic import design
+    from mapl.students.soft.multinomial import calibrate_slope, multinomial_solution
+
+    if len(targets) < FEWEST_VALUES:
+        return False, PENALTIES[3], 1.0
+    fold = np.random.default_rng(seed).permutation(len(targets)) % FOLDS
+    best: tuple[float, bool, float, Floats] | None = None
+    for bins, encoder in encoders.items():
+        encoded = design(encoder.transform(rows))
+        scores = np.zeros((len(PENALTIES), *targets.shape))
+        for part in range(FOLDS):
+            seen, unseen = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
+            found: Floats | None = None
+            for i, penalty in enumerate(PENALTIES):
+                found = multinomial_solution(encoded[seen], targets[seen], weights[seen], penalty, found)
+                scores[i, unseen] = encoded[unseen] @ found[:-1] + found[-1]
+        errors = ((softmax(scores, axis=2) - targets) ** 2).sum(axis=2) @ weights
+        i = int(errors.argmin())
+        if best is None or errors[i] < best[0]:
+            best = float(errors[i]), bins, PENALTIES[i], scores[i]
+    assert best is not None
+    return best[1], best[2], calibrate_slope(best[3], targets, weights)
 
 
 def _weights(spreads: Floats | None, n: int) -> Floats:

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import Rows, n_rows
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms.scores.scores import TOP, Marks, Scores
@@ -74,21 +73,16 @@ def in_steps(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(np.where(known, steps.astype(np.int64), UNREADABLE))
 
 
-def score_learner(learner: Learner, classes: Classes) -> ScoreLearner:
-    """Make a learner of scores, or refuse one whose teachers have none, before any private row is read."""
-    if len(classes) != 2:
-        raise InvalidParameter(
-            f"There are {len(classes)} classes; soft labels are probabilities of the second of two. Declare "
-            "two, or learn from hard labels."
-        )
+def refuse_unscored(learner: Learner) -> EstimatorLearner | FunctionLearner:
+    """Return a learner whose teachers have scores, or refuse it before any private row is read."""
     if isinstance(learner, FunctionLearner):
-        return ScoreLearner(learner)
+        return learner
     if not isinstance(learner, EstimatorLearner) or not _has_scores(learner.estimator):
         raise InvalidParameter(
             f"The learner {learner.name} tells no probabilities; take one that has predict_proba, such as "
             "logistic, nb or forest, or ridge."
         )
-    return ScoreLearner(learner)
+    return learner
 
 
 def _has_scores(estimator: Any) -> bool:
@@ -106,17 +100,24 @@ def _regresses(estimator: Any) -> bool:
 
 def _of_second(teacher: FittedEstimator, rows: Rows) -> NDArray[np.float64]:
     """Return the probability of the second declared class, by its place among the teacher's own classes."""
+    shares, codes = shares_of(teacher, rows)
+    return shares[:, int(np.flatnonzero(codes == 1)[0])]
+
+
+def shares_of(teacher: FittedEstimator, rows: Rows) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return probabilities of the classes that a teacher has met, and which of the declared classes these are."""
     model = teacher.estimator
     if not hasattr(model, "predict_proba"):
-        towards_last = np.asarray(model.decision_function(rows), dtype=np.float64)
-        shares = np.column_stack([1 - towards_last, 1 + towards_last]) / 2
+        towards = np.asarray(model.decision_function(rows), dtype=np.float64)
+        both = np.column_stack([-towards, towards]) if towards.ndim == 1 else towards
+        shares = (1 + both) / 2
     else:
         shares = np.asarray(model.predict_proba(rows), dtype=np.float64)
     if teacher.present is not None:
         codes = teacher.present
     else:
         codes = codes_of(model.classes_, teacher.classes, shares.shape[1])
-    return shares[:, int(np.flatnonzero(codes == 1)[0])]
+    return shares, codes
 
 
 class ScoreBallot:
@@ -128,8 +129,6 @@ class ScoreBallot:
 
     __slots__ = ("_heard", "_marks")
 
-    n_classes: ClassVar[int] = 2
-
     def __init__(self, n_questions: int, n_teachers: int) -> None:
         positive_integer(n_questions=n_questions, n_teachers=n_teachers)
         if n_teachers > MAX_TEACHERS:
@@ -138,7 +137,16 @@ class ScoreBallot:
         self._heard = np.zeros(n_teachers, dtype=np.bool_)
 
     @property
+    def n_classes(self) -> int:
+        return 2
+
+    @property
     def n_questions(self) -> int:
+        return self.n_numbers
+
+    @property
+    def n_numbers(self) -> int:
+        """How many whole numbers a teacher sends."""
         return int(self._marks.shape[1])
 
     @property
@@ -154,12 +162,14 @@ class ScoreBallot:
         """Keep the scores of teacher k, or None if the teacher failed; what is no score is the fallback score."""
         if self._heard[k]:
             raise GuaranteeBroken("A teacher scored twice; its unit would count twice, so nothing can be promised.")
-        if votes is not None and votes.shape != (self.n_questions,):
+        if votes is not None and votes.shape != (self.n_numbers,):
             raise GuaranteeBroken("A teacher must score every question exactly once.")
         self._heard[k] = True
         if votes is not None:
-            whole = votes.astype(np.int64)
-            self._marks[k] = np.where((whole >= 0) & (whole <= TOP), whole, FALLBACK_SCORE)
+            self._marks[k] = self._readable(votes.astype(np.int64))
+
+    def _readable(self, whole: NDArray[np.int64]) -> Marks:
+        return np.where((whole >= 0) & (whole <= TOP), whole, FALLBACK_SCORE).astype(np.uint16)
 
     def note_own_errors(self, k: int, wrong: int, tested: int) -> None:
         raise GuaranteeBroken("Teachers that send scores are not tested on their own rows.")
@@ -170,9 +180,12 @@ class ScoreBallot:
 
     def scores(self) -> Scores:
         """Return all scores once every teacher was heard, and never before."""
+        return Scores.checked(self._all_heard().T)
+
+    def _all_heard(self) -> Marks:
         if not self._heard.all():
             raise GuaranteeBroken("Not every teacher was heard; scores of some of them must not be released.")
-        return Scores.checked(self._marks.T)
+        return self._marks
 
     def save(self, path: Path) -> None:
         """Write a checkpoint that only its owner may read; a crash leaves the old one or the new one."""
@@ -190,6 +203,13 @@ class ScoreBallot:
     @classmethod
     def load(cls, path: Path) -> ScoreBallot:
         """Read a checkpoint that `save` wrote."""
+        marks, heard = cls._stored(path)
+        ballot = cls(marks.shape[1], marks.shape[0])
+        ballot._marks, ballot._heard = marks, heard
+        return ballot
+
+    @staticmethod
+    def _stored(path: Path) -> tuple[Marks, NDArray[np.bool_]]:
         try:
             with path.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
                 marks, heard = stored["marks"], stored["heard"]
@@ -200,9 +220,7 @@ class ScoreBallot:
         whole = marks.ndim == 2 and marks.dtype == np.uint16 and heard.dtype == np.bool_
         if not whole or heard.shape != marks.shape[:1] or marks.max(initial=0) > TOP:
             raise InvalidData(f"The ballot {path} does not add up; delete it to ask the teachers again.")
-        ballot = cls(marks.shape[1], marks.shape[0])
-        ballot._marks, ballot._heard = marks, heard
-        return ballot
+        return marks, heard
 
     def __repr__(self) -> str:
         return f"ScoreBallot({self.n_questions} questions, private)"

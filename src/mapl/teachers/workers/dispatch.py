@@ -54,11 +54,11 @@ def bench(
     """
     if time_limit is not None:
         finite_positive(time_limit=time_limit)
-    n_questions = 0 if questions is None else n_rows(questions)
+    n_numbers = 0 if questions is None else n_rows(questions) * int(getattr(learner, "numbers_each", 1))
     own_process = bool(getattr(learner, "own_process", False))
     with tempfile.TemporaryDirectory(prefix="mapl-", dir=scratch, ignore_cleanup_errors=True) as folder:
         n_answers = int(getattr(learner, "n_answers", n_classes))
-        job = TeacherTask(Path(folder).absolute(), task, n_classes, n_questions, time_limit, own_process, n_answers)
+        job = TeacherTask(Path(folder).absolute(), task, n_classes, n_numbers, time_limit, own_process, n_answers)
         sendable = pickle_learner(learner)
         prepared = None if questions is None else learner.prepare(questions)
         try:

@@ -56,7 +56,8 @@ class TeacherTask:
     folder: Path
     task: Task
     n_classes: int
-    n_questions: int
+    n_numbers: int
+    """How many whole numbers a teacher sends: one per question, or one per question and class."""
     time_limit: float | None
     isolated: bool
     n_answers: int
@@ -198,7 +199,7 @@ def read_questions(job: TeacherTask) -> Any:
 
 
 def _votes(job: TeacherTask, predict: Callable[[Any], Any], questions: Any) -> bytes:
-    codes = one_per_row(predict(questions), job.n_questions)
+    codes = one_per_row(predict(questions), job.n_numbers)
     votes: bytes = np.clip(codes, -1, job.n_answers).astype(VOTE).tobytes()
     return votes
 
