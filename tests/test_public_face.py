@@ -89,6 +89,17 @@ def test_an_interrupt_while_loading_ends_quietly() -> None:
     assert (ended.returncode, ended.stderr) == (130, "mapl: interrupted\n")
 
 
+def test_the_command_line_looks_for_garbage_less_often() -> None:
+    code = (
+        "import gc, sys; sys.argv = ['mapl', '--version']\n"
+        "from mapl.__main__ import NEW_OBJECTS, main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert gc.isenabled() and gc.get_threshold()[0] == NEW_OBJECTS\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
 def test_every_error_and_warning_is_exported() -> None:
     from mapl import errors
 

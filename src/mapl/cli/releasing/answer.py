@@ -27,7 +27,6 @@ from mapl.types import Budget
 if TYPE_CHECKING:
     from mapl.cli.releasing.answer_run import ToldAnswers
 
-VACUOUS = 0.5
 MANY = 20
 """Questions known beforehand from which on one release for all of them is worth a thought."""
 
@@ -127,6 +126,7 @@ def answer(
     """
     from mapl.cli.releasing.answer_run import AnswerQuestions, carry_out
     from mapl.pipeline.runs.folder import RunFolder
+    from mapl.prediction.prices.auto import VACUOUS
 
     declared = declare_values(Classes.parse(classes), label_values_of(label_values))
     if len(declared) != 2:

@@ -19,7 +19,7 @@ from mapl.data.units.shards import ShardKey
 from mapl.errors import GuaranteeBroken, InvalidParameter
 from mapl.types import Integers
 
-RULES = KEYED, ONLY, LATEST = "keyed", "only", "latest:"
+KEYED, ONLY, LATEST = "keyed", "only", "latest:"
 """Which record of a unit counts: one drawn by lot, the only one, or the one with the largest value of a column.
 
 Whoever declares that there is one each is believed: to refuse a table in which somebody has two would tell that. Of

@@ -7,10 +7,6 @@ from pathlib import Path
 
 from mapl.errors import InvalidParameter
 from mapl.release.files.write_once import write_once
-from mapl.students.exports.json_form import write_json
-from mapl.students.exports.onnx_form import write_onnx
-from mapl.students.exports.plain_student import plain_student
-from mapl.students.exports.sklearn_form import write_sklearn
 from mapl.students.student import Student
 
 FORMS = {"onnx": ".onnx", "sklearn": ".sklearn.skops", "json": ".json"}
@@ -45,6 +41,13 @@ def export_bytes(student: Student, *, to: str) -> bytes:
     """Return what `export` writes."""
     if to not in FORMS:
         raise InvalidParameter(f"Students are exported to {', '.join(FORMS)}; {to!r} is none of these.")
+    # Imported where they are needed: all who learn import this file, and few export.
     if to == "sklearn":
+        from mapl.students.exports.sklearn_form import write_sklearn
+
         return write_sklearn(student)
+    from mapl.students.exports.json_form import write_json
+    from mapl.students.exports.onnx_form import write_onnx
+    from mapl.students.exports.plain_student import plain_student
+
     return (write_onnx if to == "onnx" else write_json)(plain_student(student))
