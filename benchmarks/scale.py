@@ -2,6 +2,7 @@
 
     python benchmarks/scale.py                     # all of it, medians of five
     python benchmarks/scale.py --teachers 100 --repeats 1 --large 1000 --no-write
+    python benchmarks/scale.py --parts tables --rows 1000000      # tables of so many rows and ten times as many
 
 Seconds are seconds of computing of this process, with one BLAS thread. The loop is what a joblib worker does: it
 fits (and where votes are compared asks) scikit-learn on one contiguous shard after the other; what joblib itself
@@ -24,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from large_tables import MEMORY, measure_tables
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
@@ -75,6 +77,14 @@ PARTS = {
     "voting": (
         "| voting | 10^9 operations a second | square sgemm | share | memory beyond inputs and counts |",
         "",
+    ),
+    "tables": (
+        "| `mapl learn` on a folder of Parquet files | fewer rows | more rows | times | resident at most | "
+        "pyarrow, more rows | microseconds a row | pyarrow |",
+        "Made-up tables of 20 columns of numbers, one run each, seconds of computing; a run has a start that does "
+        f"not grow with rows, and may use {MEMORY} (`--memory`). pyarrow scans the same files and adds every "
+        "column up by label. Microseconds a row are those of the rows that the larger table has more. 50 million "
+        "rows were not measured.",
     ),
 }
 """What can be measured by itself, as the heads of its table and what is said below."""
@@ -225,6 +235,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--questions", type=int, default=20_000)
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the smaller table of the part tables")
+    parser.add_argument("--methods", nargs="+", choices=["cells", "moments"], default=["cells", "moments"])
     parser.add_argument("--note", help="what to say about the machine, beside the results")
     parser.add_argument("--no-write", action="store_true", help="only print")
     told = parser.parse_args()
@@ -237,10 +249,13 @@ def measure(told: argparse.Namespace) -> None:
     """Measure some parts; every case is kept as soon as it is measured, so a run that is stopped loses only one."""
     path = RESULTS / "scale.json"
     kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() and not told.no_write else {}
-    lines = kept.setdefault("lines", {part: {} for part in PARTS})
+    lines = kept.setdefault("lines", {})
+    for part in PARTS:
+        lines.setdefault(part, {})
     ratios, shares = kept.setdefault("times faster than the loop", {}), kept.setdefault("share of sgemm", {})
     large = kept.setdefault("seconds of computing of very many", {})
-    kept |= {"teachers": told.teachers, "repeats": told.repeats}
+    if {"teachers", "voting"} & set(told.parts) or "teachers" not in kept:
+        kept |= {"teachers": told.teachers, "repeats": told.repeats}
     if told.note is not None:
         kept["note"] = told.note
 
@@ -264,6 +279,8 @@ def measure(told: argparse.Namespace) -> None:
     for n_classes, width, n_teachers in VOTED if "voting" in told.parts else ():
         line = voting(n_classes, width, n_teachers, told.questions, told.repeats, shares)
         keep("voting", f"{n_classes}, {width}", line)
+    for name, line in measure_tables(told.rows, tuple(told.methods)) if "tables" in told.parts else ():
+        keep("tables", name, line)
 
 
 def in_words(called: str, found: dict[str, float], asked: float | None) -> str:

@@ -38,7 +38,7 @@ def test_every_way_gets_rates_and_only_made_up_files_are_read(
     found = calibrate(SIZES, Budget(1.0, 1e-6), methods=EVERY, n_cells=100)
     assert set(found.works) == set(EVERY)
     assert all(path.is_relative_to(tmp_path) for path in read)
-    assert len(read) == 3
+    assert len(set(read)) == 3
     assert list(tmp_path.iterdir()) == []
     assert found.works["moments"].per_row > 0
     assert found.works["cells"].per_row > 0

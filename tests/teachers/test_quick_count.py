@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapl.teachers.panel import LinearPanel, Weights, linear
-from mapl.teachers.panel.quick_count import QUESTIONS_AT_ONCE, error_bound, scale
+from mapl.teachers.panel.quick_count import DOUBTS_AT_ONCE, QUESTIONS_AT_ONCE, error_bound, scale
 
 
 def panel_of(generator: Any, n_classes: int, n_teachers: int, n_features: int, scale: float) -> LinearPanel:
@@ -61,6 +61,21 @@ def test_many_questions_come_in_blocks() -> None:
         found = counts(panel, rows, 0)
         np.testing.assert_array_equal(found, counts(panel, rows, 1 << 60))
         assert (found.sum(axis=1) == 400).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_doubts_wait_for_each_other_and_rows_that_fail_all_are_in_none(n_classes: int) -> None:
+    """Three teachers are in doubt about everything, so that more waits than is decided at once."""
+    generator, width = np.random.default_rng(3), 1 if n_classes == 2 else n_classes
+    coef, unsure = generator.normal(size=(width, 2)), np.zeros((width, 2))
+    orders = [generator.permutation(n_classes) for _ in range(4)]
+    teachers = [Weights(coef if k == 3 else unsure, np.zeros(width), codes) for k, codes in enumerate(orders)]
+    panel = LinearPanel.of(teachers, n_features=2, n_classes=n_classes)
+    rows = generator.normal(size=(QUESTIONS_AT_ONCE + DOUBTS_AT_ONCE // 2, 2))
+    rows[::7, 0] = np.nan
+    found = counts(panel, rows, 0)
+    assert (found.sum(axis=1) == 4).all()
+    np.testing.assert_array_equal(found, counts(panel, rows, 1 << 60))
 
 
 def test_32_bits_alone_would_decide_otherwise() -> None:

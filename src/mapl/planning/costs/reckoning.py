@@ -36,13 +36,13 @@ class MeasuredRates:
     Parameters
     ----------
     reading
-        Seconds to read so many rows and take them by their schema.
+        Seconds to read so many rows, take them by their schema, and note by what they are known again.
     handing
         Seconds to write so many rows down for workers of a cluster, and to read them there.
     works
         What each way of learning computes.
     started
-        Bytes of a process that has read and counted nothing yet.
+        Bytes of a process that has read and counted a few rows.
     """
 
     reading: CostLine
@@ -80,7 +80,7 @@ def reckon(measured: MeasuredRates, sizes: Sizes, *, workers: int, memory: int) 
 
     *Model.* Seconds are those of reading, a fixed part, and the part in proportion to rows, teachers and votes,
     divided by the number of workers where workers share it; rows that go to workers of a cluster are written down
-    first. Memory is that of a process that has just started, the table as far as it is kept in memory (twice while
+    first. Memory is that of a process with a few rows, the table as far as it is kept in memory (twice while
     its blocks are put together), ids, votes, and the rows that are worked on.
 
     Parameters

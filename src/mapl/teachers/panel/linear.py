@@ -23,6 +23,7 @@ from mapl.teachers.panel.quick_count import (
     DOUBTS_AT_ONCE,
     MOST_COUNTED,
     QUESTIONS_AT_ONCE,
+    Doubts,
     ScoreSheet,
     count_block,
     scale,
@@ -196,7 +197,7 @@ class LinearPanel:
         )
 
     def _count_quickly(self, rows: Any, teachers: NDArray[np.int64], counts: NDArray[np.int32]) -> None:
-        blocks, sheet = list(voter_blocks(self, teachers)), ScoreSheet.blank()
+        blocks, sheet, doubts = list(voter_blocks(self, teachers)), ScoreSheet.blank(), Doubts()
         weights = np.ascontiguousarray(self.columns.T)
         for start in range(0, len(counts), QUESTIONS_AT_ONCE):
             some = counts[start : start + QUESTIONS_AT_ONCE]
@@ -205,18 +206,21 @@ class LinearPanel:
             short = scale(features)
             for block in blocks:
                 places, asked = count_block(block, short, some, sheet)
-                for at in range(0, len(asked), DOUBTS_AT_ONCE):
-                    doubted, by = asked[at : at + DOUBTS_AT_ONCE], block.teachers[places[at : at + DOUBTS_AT_ONCE]]
-                    np.add.at(some, (doubted, self._decided(weights, features, doubted, by)), 1)
+                doubts.note(block.teachers[places], asked, features, start, lost)
+                if len(doubts) >= DOUBTS_AT_ONCE:
+                    self._settle(doubts, weights, counts)
             some[lost] = before[lost]
             some[lost, FALLBACK] += len(teachers)
+        self._settle(doubts, weights, counts)
 
-    def _decided(
-        self, weights: Floats, features: Floats, asked: NDArray[np.int64], teachers: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _settle(self, doubts: Doubts, weights: Floats, counts: NDArray[np.int32]) -> None:
+        """Count the votes that were in doubt."""
+        for teachers, asked, rows in doubts.taken():
+            np.add.at(counts, (asked, self._decided(weights, rows, teachers)), 1)
+
+    def _decided(self, weights: Floats, rows: Floats, teachers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the vote of each of some teachers on one row, in 64 bits and where that is too few exactly."""
         width = len(self.intercepts) // self.n_teachers
-        rows = features[asked]
         largest = np.abs(rows).max(axis=1)
         places = teachers[:, None] * width + np.arange(width)
         scores = (weights[places] @ rows[:, :, None])[:, :, 0] + self.intercepts[places]
@@ -227,7 +231,7 @@ class LinearPanel:
                 chosen[i] = self._exactly(rows[i], int(teachers[i])) > 0
         else:
             chosen = scores.argmax(axis=1)
-            at = np.arange(len(asked))
+            at = np.arange(len(rows))
             rivals = (scores + errors >= (scores - errors)[at, chosen][:, None]).sum(axis=1)
             for i in np.flatnonzero(rivals > 1):
                 chosen[i] = self._winner(rows[i], int(teachers[i]))

@@ -19,7 +19,9 @@ from mapl.types import Floats, Singles
 if TYPE_CHECKING:
     from mapl.teachers.panel.linear import LinearPanel
 
-QUESTIONS_AT_ONCE = 512
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+QUESTIONS_AT_ONCE = 1024
 SCORE_ROWS_AT_ONCE = 320
 MOST_COUNTED = 255
 """Votes of a block are added up as 8-bit numbers."""
@@ -27,7 +29,8 @@ MOST_COUNTED = 255
 NOWHERE = -4.0
 """The score of a class that a teacher does not know; scores lie between -1 and 1."""
 
-DOUBTS_AT_ONCE = 1 << 14
+DOUBTS_AT_ONCE = 1 << 10
+"""What is in doubt waits until so much of it can be decided at once; with 784 columns that is 6 MB of rows."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,14 +94,59 @@ class ScoreSheet:
         return "ScoreSheet(private)"
 
 
+class Doubts:
+    """Votes that 32 bits do not decide: who was asked what, and the rows of these questions. Private."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[NDArray[np.int64], NDArray[np.int64], Floats]] = []
+        self._n = 0
+
+    def __len__(self) -> int:
+        return self._n
+
+    def note(
+        self,
+        teachers: NDArray[np.int64],
+        asked: NDArray[np.int64],
+        features: Floats,
+        start: int,
+        lost: NDArray[np.bool_],
+    ) -> None:
+        """Keep some until they are decided; rows that fail all teachers are in no doubt."""
+        if not len(asked):
+            return
+        if lost.any():
+            kept = ~lost[asked]
+            teachers, asked = teachers[kept], asked[kept]
+        for at in range(0, len(asked), DOUBTS_AT_ONCE):
+            part = asked[at : at + DOUBTS_AT_ONCE]
+            self._waiting.append((teachers[at : at + DOUBTS_AT_ONCE], part + start, features[part]))
+        self._n += len(asked)
+
+    def taken(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Floats]]:
+        """Yield teachers, questions and rows, in portions, and forget them."""
+        waiting, self._waiting, self._n = self._waiting, [], 0
+        while waiting:
+            portion, n = [], 0
+            while waiting and n < DOUBTS_AT_ONCE:
+                portion.append(waiting.pop())
+                n += len(portion[-1][1])
+            teachers, asked, rows = (np.concatenate(parts) for parts in zip(*portion, strict=True))
+            yield teachers, asked, rows
+
+    def __repr__(self) -> str:
+        return "Doubts(private)"
+
+
 def scale(features: Floats) -> Singles:
     """Return rows as columns, with a one below them, at most one long."""
     squares = (features[:, None, :] @ features[:, :, None])[:, 0, 0]
     down = -_exponents(np.sqrt(squares + 1.0))
-    columns = np.empty((features.shape[1] + 1, len(features)), dtype=np.float32)
-    np.multiply(features.T, np.ldexp(1.0, down), out=columns[:-1], casting="same_kind")
-    columns[-1] = np.ldexp(1.0, down)
-    return columns
+    rows = np.empty((len(features), features.shape[1] + 1), dtype=np.float32)
+    factors = np.ldexp(1.0, down)
+    np.multiply(features, factors[:, None], out=rows[:, :-1], casting="same_kind")
+    rows[:, -1] = factors
+    return rows.T
 
 
 def error_bound(n_features: int) -> np.float32:
@@ -106,12 +154,10 @@ def error_bound(n_features: int) -> np.float32:
     return np.float32((n_features + 8) * 2.0**-24 * 1.01)
 
 
-def count_block(
-    block: VoterBlock, rows: Singles, counts: NDArray[np.int32], sheet: ScoreSheet
-) -> NDArray[np.int64]:
+def count_block(block: VoterBlock, rows: Singles, counts: NDArray[np.int32], sheet: ScoreSheet) -> Pairs:
     """Add the votes of some teachers to the counts of some rows, a column per class; return what is in doubt.
 
-    What is in doubt is counted for no class; it comes as a line of places among the teachers and one of rows.
+    What is in doubt is counted for no class; it comes as places among the teachers, and rows.
     """
     bound = error_bound(len(rows) - 1)
     scores = sheet.product(block.weights, rows)
@@ -124,23 +170,19 @@ def count_block(
     return _count_largest(scores, bound, counts)
 
 
-def _count_sides(
-    scores: Singles, bound: np.float32, counts: NDArray[np.int32], sheet: ScoreSheet
-) -> NDArray[np.int64]:
+def _count_sides(scores: Singles, bound: np.float32, counts: NDArray[np.int32], sheet: ScoreSheet) -> Pairs:
     second, not_first = (flags[: scores.size].reshape(scores.shape) for flags in (sheet.flags, sheet.more_flags))
     np.greater(scores, bound, out=second)
     np.greater_equal(scores, -bound, out=not_first)
     seconds = np.add.reduce(second.view(np.uint8), axis=0, dtype=np.uint8).astype(np.int32)
     counts[:, 1] += seconds
     counts[:, 0] += len(scores) - seconds
-    if np.count_nonzero(second) == np.count_nonzero(not_first):
-        return np.empty((2, 0), dtype=np.int64)
     doubts = _places(np.not_equal(second, not_first, out=not_first))
     np.subtract.at(counts[:, 0], doubts[1], 1)
     return doubts
 
 
-def _count_largest(scores: Singles, bound: np.float32, counts: NDArray[np.int32]) -> NDArray[np.int64]:
+def _count_largest(scores: Singles, bound: np.float32, counts: NDArray[np.int32]) -> Pairs:
     best, runner_up = scores[0].copy(), np.full_like(scores[0], NOWHERE)
     chosen = np.zeros(best.shape, dtype=np.uint8)
     higher, lower = np.empty(best.shape, dtype=np.bool_), np.empty_like(best)
@@ -158,9 +200,10 @@ def _count_largest(scores: Singles, bound: np.float32, counts: NDArray[np.int32]
     return doubts
 
 
-def _places(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return where flags are set: places in the first line, rows in the second."""
-    return np.stack(np.divmod(np.flatnonzero(flags), flags.shape[1]))
+def _places(flags: NDArray[np.bool_]) -> Pairs:
+    """Return where flags are set: places among the teachers, and rows."""
+    set_flags = flags.reshape(-1).nonzero()[0]
+    return np.divmod(set_flags, flags.shape[1])
 
 
 def _exponents(sizes: Any) -> NDArray[np.int32]:

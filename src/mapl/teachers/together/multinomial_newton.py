@@ -107,12 +107,16 @@ def _step(state: _State, slope: Floats, size: Floats, penalty: Floats) -> Floats
     way, at = guide @ left, np.zeros_like(left)
     strength, idle = _dot(left, way), np.zeros(len(todo), dtype=np.bool_)
     for _ in range(MOST_INNER):
-        across = chance * (rows @ way)
+        across = rows @ way
+        across *= chance
         across -= chance * (across @ ones)
         across *= weights
-        bent = rows.transpose(0, 2, 1) @ across + short_penalty * way
+        bent = rows.transpose(0, 2, 1) @ across
+        bent += short_penalty * way
         part = (strength / _dot(way, bent))[:, None, None]
-        at, left = at + part * way, left - part * bent
+        at += part * way
+        bent *= part
+        left -= bent
         over = ~(np.sqrt(_dot(left, left)) > wanted[todo]) & ~idle
         if over.any():
             step[todo[over]] = at[over]
@@ -126,7 +130,8 @@ def _step(state: _State, slope: Floats, size: Floats, penalty: Floats) -> Floats
                 at, left, way, strength = at[kept], left[kept], way[kept], strength[kept]
         led = guide @ left
         stronger = _dot(left, led)
-        way = led + (stronger / strength)[:, None, None] * way
+        way *= (stronger / strength)[:, None, None]
+        way += led
         strength = stronger
     else:
         step[todo[~idle]] = at[~idle]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mapl.teachers.together.family import Solved, Stack, one_score, transpose
+from mapl.teachers.together.family import Solved, Stack, one_score
 from mapl.types import Flags, Floats
 
 MOST_INVERSE = 1e10
@@ -30,7 +30,7 @@ class GaussianBayes:
         rows, members = stack.rows, stack.members()
         counts = class_sizes(members)
         means = (members @ rows) / counts
-        apart = transpose(members) @ means  # of each row, the mean of its class: once that, and zeros
+        apart = _of_own_class(means, stack)
         np.subtract(rows, apart, out=apart)
         np.multiply(apart, apart, out=apart)
         variances = (members @ apart) / counts
@@ -74,6 +74,12 @@ class BernoulliBayes:
             constants = constants + np.log(counts / stack.rows.shape[1])[:, :, 0]
         coef, intercept = one_score(yes - no, constants)
         return Solved(coef, intercept, np.ones(len(stack), dtype=np.bool_))
+
+
+def _of_own_class(means: Floats, stack: Stack) -> Floats:
+    """Return for each row the mean of its class."""
+    lines = stack.places + stack.n_classes * np.arange(len(stack))[:, None]
+    return means.reshape(-1, means.shape[2]).take(lines, axis=0)
 
 
 def _overall(means: Floats, variances: Floats, shares: Floats) -> Floats:

@@ -130,9 +130,10 @@ def _numbers(encoder: Any, rows: Rows) -> Floats | None:
 
 
 def _learn(syllabus: Syllabus, group: list[ShardLesson], trained: TrainedTogether) -> None:
+    rows, places = ([getattr(lesson, name) for lesson in group] for name in ("rows", "places"))
     stack = Stack(
-        np.stack([lesson.rows for lesson in group]),
-        np.stack([lesson.places for lesson in group]),
+        np.concatenate(rows).reshape(len(group), *rows[0].shape),
+        np.concatenate(places).reshape(len(group), -1),
         len(group[0].codes),
     )
     try:
