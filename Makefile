@@ -53,6 +53,7 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/students.py
 	$(BIN)/python benchmarks/students_soft.py
 	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/crowd.py
 
 # The pages as they stand in the repository, so that the same relative links work here and there; warnings are errors.
 docs: $(VENV)/installed-docs

@@ -1,18 +1,22 @@
 """Others' trouble: what callers notice of large requests, of slow clients and of a flood of bodies.
 
+    python benchmarks/crowd.py [--seconds 5] [--rounds 5] [--out benchmarks/results]
+
 Each figure compares two loads of one run, one after the other, on one server. Those who make trouble are processes
 of their own, so that the clock of those who are measured is not held up by them. What slow clients take from others
 is told in seconds of the server's processor per answer: how many answers fit into a second by the clock also hangs
-on whatever else the machine does in it.
+on whatever else the machine does in it. Results: benchmarks/results/crowd.md and .json.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import multiprocessing
 import os
 import socket
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,6 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from load import Load, closed, request
+from served_run import BULK, RESULTS, TEACHERS, Questions, Server, serving, store, taught
+
+from mapl.pipeline.online.run import OnlineRun
 
 AT_REST = 0.05
 """Seconds of its processor that a server without requests takes at most in one by the clock."""
@@ -133,7 +140,9 @@ def await_rest(process: int) -> None:
             return
 
 
-def measure_crowd(server: Any, questions: Any, *, seconds: float, bulk_rows: int, rounds: int) -> dict[str, Any]:
+def measure_crowd(
+    server: Server, questions: Questions, *, seconds: float, bulk_rows: int, rounds: int
+) -> dict[str, Any]:
     """Return how others fare beside two callers of large requests, beside slow clients, and in a flood."""
     port, (mine, first, second) = server.port, server.tokens
     made = multiprocessing.get_context("spawn").Event
@@ -188,14 +197,22 @@ def measure_crowd(server: Any, questions: Any, *, seconds: float, bulk_rows: int
     }
 
 
-def crowd_lines(crowd: dict[str, Any]) -> list[str]:
-    """Return the figures as lines of a page."""
+def written(crowd: dict[str, Any]) -> str:
+    """Return the figures as a page."""
     asked = {
         "p99 beside two bulk callers to p99 alone": "at most 5",
         SLOW_COST: "at most 1.25",
         "peak memory through the flood, MB": "below 600",
     }
-    lines = ["", "## Others' trouble", "", "| what | measured | asked |", "|---|---|---|"]
+    lines = [
+        "# What callers notice of others",
+        "",
+        f"Written by `benchmarks/crowd.py`: {TEACHERS} ridge teachers of adult, SQLite, one worker, cores that the "
+        "load generator shares; medians over turns of one run. Times are of one machine, ratios travel better.",
+        "",
+        "| what | measured | asked |",
+        "|---|---|---|",
+    ]
     lines += [f"| {name} | {crowd[name]:.2f} | {words} |" for name, words in asked.items()]
     flooded = crowd["flood"]
     lines += [
@@ -209,4 +226,23 @@ def crowd_lines(crowd: dict[str, Any]) -> list[str]:
         f"{BODIES} bodies of {BODY_BYTES >> 20} MB at once: "
         f"statuses {json.dumps(flooded['statuses'])}, slowest /healthz {flooded['slowest healthz, ms']:.0f} ms.",
     ]
-    return lines
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--seconds", type=float, default=5.0, help="of each load")
+    options.add_argument("--rounds", type=int, default=5, help="turns of which the median is told")
+    options.add_argument("--out", type=Path, default=RESULTS, help="where figures and page go")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="mapl-crowd-") as name:
+        folder = Path(name)
+        run = taught(folder, TEACHERS)
+        questions = Questions(OnlineRun.read(run), folder)
+        with serving(run, f"sqlite:///{folder}/crowd.sqlite", "--keys", "3") as server:
+            figures = measure_crowd(server, questions, seconds=given.seconds, bulk_rows=BULK, rounds=given.rounds)
+    store("crowd", figures, written(figures), given.out)
+
+
+if __name__ == "__main__":
+    main()

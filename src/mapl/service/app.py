@@ -38,6 +38,7 @@ ROUTES = (
     ("GET", "/v1/keys", key_routes.list_keys, (ADMIN,)),
     ("POST", "/v1/keys", key_routes.create_key, (ADMIN,)),
     ("POST", "/v1/keys/{id}/revoke", key_routes.revoke_key, (ADMIN,)),
+    ("POST", "/v1/keys/{id}/rotate", key_routes.rotate_key, (ADMIN,)),
     ("GET", "/metrics", health.metrics, (READ, ADMIN)),
     ("GET", "/healthz", health.healthz, ()),
     ("GET", "/readyz", health.readyz, ()),

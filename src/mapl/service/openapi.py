@@ -34,14 +34,15 @@ def route_document(service: Service, method: str, path: str, scopes: tuple[str, 
     extra: Document = {"security": [{"key": []}]} if scopes else {}
     if method == "POST" and path != "/v1/keys/{id}/revoke":
         statuses |= {400, 408, 413, 415, 422}
-        schema = _wanted_key() if path == "/v1/keys" else _rows(service, path)
+        wanted = {"/v1/keys": _wanted_key, "/v1/keys/{id}/rotate": _wanted_ends}
+        schema = wanted[path]() if path in wanted else _rows(service, path)
         extra["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
     if path == "/v1/answers":
         statuses |= {409}
         extra["parameters"] = [_header()]
     if path in ("/v1/answers/{id}", "/v1/predictions"):
         statuses |= {404}
-    if path == "/v1/keys/{id}/revoke":
+    if path in ("/v1/keys/{id}/revoke", "/v1/keys/{id}/rotate"):
         statuses |= {404}
         extra["parameters"] = [{"name": "id", "in": "path", "required": True, "schema": KEY_ID}]
     if path == "/v1/answers/{id}":
@@ -92,6 +93,7 @@ def _name(method: str, path: str) -> str:
         "/v1/predictions": "predict",
         "/v1/keys": "keys" if method == "GET" else "create_key",
         "/v1/keys/{id}/revoke": "revoke_key",
+        "/v1/keys/{id}/rotate": "rotate_key",
     }
     return spoken.get(path, path.removeprefix("/v1/").removeprefix("/"))
 
@@ -143,6 +145,7 @@ def _content(service: Service, path: str) -> Document:
         "/v1/ledger": _object(entries={"type": "array", "items": {"type": "object"}}),
         "/v1/keys": {"anyOf": [_object(keys={"type": "array", "items": _key()}), _key(key={"type": "string"})]},
         "/v1/keys/{id}/revoke": _key(),
+        "/v1/keys/{id}/rotate": _key(key={"type": "string"}),
         "/healthz": _object(status={"const": "ok"}),
         "/readyz": _object(status={"const": "ok"}),
     }
@@ -174,10 +177,17 @@ def _wanted_key() -> Document:
     scopes = {"type": "array", "items": {"type": "string", "enum": list(SCOPES)}, "minItems": 1}
     name = {"type": "string", "pattern": "^[!-~]([ -~]{0,98}[!-~])?$"}
     most = {"type": ["integer", "null"], "minimum": 1, "maximum": 2**53 - 1}
-    # A while from now; a day or a time may be given, too, and has to come.
-    expires = {"type": ["string", "null"], "pattern": "^[1-9][0-9]{0,4}[hd]$", "examples": ["90d", "12h"]}
-    wanted = _object(name=name, scopes=scopes, most=most, expires=expires)
+    wanted = _object(name=name, scopes=scopes, most=most, expires=_end())
     return {**wanted, "required": ["name", "scopes"]}
+
+
+def _wanted_ends() -> Document:
+    return {**_object(expires=_end(), overlap=_end()), "required": []}
+
+
+def _end() -> Document:
+    """Say how a time is written: a while from now; a day or a time may be given, too, and has to come."""
+    return {"type": ["string", "null"], "pattern": "^[1-9][0-9]{0,4}[hd]$", "examples": ["90d", "12h"]}
 
 
 def _object(**properties: Document) -> Document:

@@ -17,7 +17,6 @@ from rich.table import Table
 from mapl.cli.console import out, tell
 from mapl.cli.dialect import panels
 from mapl.cli.options.service_extra import service_extra
-from mapl.errors import InvalidParameter
 from mapl.release.statement.statement import to_json
 
 if TYPE_CHECKING:
@@ -94,22 +93,12 @@ def rotate(
     service_extra("API keys")
     from mapl.pipeline.online.run import OnlineRun
     from mapl.service.access.keys import KeyMaker
+    from mapl.service.access.rotation import rotate_key
 
     taught = OnlineRun.read(run)
     with _opened(taught, ledger) as book:
-        old = book.key(id)
-        if old is None or old.revoked:
-            raise InvalidParameter(f"There is no valid key {id}; mapl keys list shows which there are.")
-        if old.most is not None and overlap is not None:
-            raise InvalidParameter(f"Key {id} has a cap, which two keys would exceed; rotate it without --overlap.")
-        left = None if old.most is None else old.most - old.taken
-        if left == 0:
-            raise InvalidParameter(f"Key {id} has asked all that its cap allows; create a new one.")
-        token, record = KeyMaker.of(taught.service_key).new(old.name, old.scopes, most=left, expires=_end(expires))
-        until = _end(overlap)
-        if until is not None and old.expires is not None:
-            until = min(until, old.expires)
-        book.replace_key(id, record, until=until, by=_author())
+        maker, until = KeyMaker.of(taught.service_key), _end(overlap)
+        token, record = rotate_key(book, maker, id, expires=_end(expires), until=until, by=_author())
     _tell_new(record, token, as_json=as_json, replaced=id)
 
 

@@ -126,6 +126,12 @@ def refuse_later_end(key: KeyRecord, until: int) -> None:
         raise LedgerError("A key ends when it was made to end, or sooner; make a new one instead.")
 
 
+def refuse_larger_cap(old: KeyRecord, new: KeyRecord) -> None:
+    """Refuse to replace a key by one that may ask more than was left of its cap."""
+    if old.most is not None and (new.most is None or new.most > old.most - old.taken):
+        raise LedgerError("A key that replaces another has what is left of its cap, or less; read it again.")
+
+
 def _line(did: str, keys: Iterable[KeyRecord], author: Author) -> str:
     return canonical({"did": did, "by": author.name, "at": author.at, "keys": [_plain(key) for key in keys]})
 

@@ -39,7 +39,14 @@ from mapl.release.ledger.exchange import (
 )
 from mapl.release.ledger.head_mark import HeadMark, rolled_back
 from mapl.release.ledger.inquiries import NOBODY, NOT_ASKED, Author, Decide, Inquiry, KeyRecord, Refused, Reply
-from mapl.release.ledger.key_log import entry_of, log_added, log_ends, log_revoked, refuse_later_end
+from mapl.release.ledger.key_log import (
+    entry_of,
+    log_added,
+    log_ends,
+    log_revoked,
+    refuse_larger_cap,
+    refuse_later_end,
+)
 from mapl.release.ledger.ledger import (
     NeverCopied,
     Progress,
@@ -201,6 +208,7 @@ class MemoryLedger(NeverCopied):
     def replace_key(self, id: str, new: KeyRecord, *, until: int | None = None, by: Author = NOBODY) -> None:
         with self._lock:
             old = self._named_key(id)
+            refuse_larger_cap(old, new)
             if until is None:
                 self.add_key(new, by=by)
                 self.revoke_key(id, by=by)

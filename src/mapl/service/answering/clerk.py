@@ -221,7 +221,7 @@ class Clerk:
 
     def _final(self, read: Callable[[], T]) -> T | None:
         """Read a stored reply, and pass over one of a large request that is still at work, or was cut off."""
-        reply = read()
+        reply: T | None = read()
         if _is_part(reply):
             reply = read() if self._ended() else None  # again: what was read first may be older than the end
         self.witness.note(self.ledger)  # another process may have recorded it, and died before it left

@@ -38,6 +38,7 @@ from mapl.release.ledger.key_log import (
     log_carried_over,
     log_ends,
     log_revoked,
+    refuse_larger_cap,
     refuse_later_end,
     taken_line,
 )
@@ -179,6 +180,7 @@ class SqlLedger(SqlChain):
         with self._transaction(writing=True):
             self._refuse_unfit()
             old = self._named_key(id)
+            refuse_larger_cap(old, new)
             self._add_key(new, by)
             if until is None:
                 self._revoke_key(old, by)
