@@ -49,6 +49,7 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/auto.py
 	$(BIN)/python benchmarks/rates.py
+	$(BIN)/python benchmarks/reproduce.py
 	$(BIN)/python benchmarks/margin.py
 	$(BIN)/python benchmarks/students.py
 	$(BIN)/python benchmarks/students_soft.py

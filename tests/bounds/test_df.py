@@ -19,7 +19,7 @@ from mapl.bounds.df20.df18 import BOUNDS as DF18
 from mapl.bounds.df20.df18 import agnostic, realizable, realizable_rows, vote_error
 from mapl.bounds.df20.flip import flip_for, pure_epsilon, stability_of
 from mapl.bounds.df20.private import corollary_1, corollary_1_on_sample, corollary_1_rows
-from mapl.bounds.df20.relabel import theorem_2, theorem_2_on_sample
+from mapl.bounds.df20.relabel import theorem_2, theorem_2_on_sample, theorem_2_rows
 from mapl.bounds.df20.stable import private_floor, stable, theorem_1, theorem_1_rows, theorem_4
 from mapl.bounds.df20.theorems import BOUNDS as DF20
 from mapl.bounds.families import ClassifierKind, Family
@@ -337,3 +337,10 @@ def test_senseless_settings_are_refused_by_name(function: Any, letter: str, valu
 def test_theorem_4_is_silent_above_a_quarter() -> None:
     with pytest.raises(CannotCalibrate, match=r"alpha up to 0\.25"):
         theorem_4(0.3, 0.1, vc=5)
+
+
+def test_rows_of_theorem_2_are_found_up_to_the_most_that_bounds_know() -> None:
+    """The search doubles: from 2^39 it would ask for 2^40 rows, which are more than 10^12."""
+    assert 5e11 < float(theorem_2_rows(2e-5, 1.0, kind=ClassifierKind.thresholds)) < 1e12
+    with pytest.raises(InvalidParameter, match="would take more than 1,000,000,000,000 rows"):
+        theorem_2_rows(1e-5, 1.0, kind=ClassifierKind.thresholds)

@@ -118,3 +118,11 @@ def test_the_command_line_starts_without_learners() -> None:
     code = "import sys, mapl.cli; print([m for m in ('sklearn', 'pandas', 'polars', 'skops') if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_a_unit_spelled_nearly_like_a_column_is_pointed_out(mapl: Mapl, public: Path) -> None:
+    ran = mapl("schema", public, "--label", "sick", "--unit", "patint")
+    assert ran.code == 0
+    assert "no column 'patint', which they need not have, but a column 'patient'" in " ".join(ran.stderr.split())
+    elsewhere = mapl("schema", public, "--label", "outcome", "--unit", "household", "--out", "other.json")
+    assert "need not have" not in elsewhere.stderr

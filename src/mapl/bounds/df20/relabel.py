@@ -17,6 +17,8 @@ from mapl.bounds.df20.stable import generalisation
 from mapl.bounds.families import ClassifierKind, Family
 from mapl.bounds.learners import log_growth, rows_needed
 from mapl.bounds.letters import check_letters
+from mapl.bounds.parameters import MOST
+from mapl.errors import InvalidParameter
 from mapl.types import Floats
 
 PRINTED = (2.0, 2.0)
@@ -184,7 +186,15 @@ def theorem_2_rows(
     """
     check_letters(alpha=alpha, epsilon=epsilon, constants=constants)
     family = Family.of(kind, vc)
-    n = rows_needed(lambda rows: float(theorem_2(rows, epsilon, kind=kind, vc=vc, constants=constants)), alpha)
+    if float(theorem_2(MOST, epsilon, kind=kind, vc=vc, constants=constants)) > alpha:
+        raise InvalidParameter(
+            f"An error of {alpha:g} at epsilon {epsilon:g} would take more than {MOST:,} rows; give a larger alpha "
+            "or epsilon."
+        )
+    # The search doubles, and may step beyond the most rows that a bound is computed for.
+    n = rows_needed(
+        lambda rows: float(theorem_2(min(rows, MOST), epsilon, kind=kind, vc=vc, constants=constants)), alpha
+    )
     found = theorem_2(n, epsilon, kind=kind, vc=vc, constants=constants)
     return Bound(
         value=float(n),

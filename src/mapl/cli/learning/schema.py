@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -14,6 +15,7 @@ from mapl.cli.options.standard_input import InputFormat, StandardInput
 from mapl.data import Classes, Column, Schema, classes_of, draft_schema, names, read_table
 from mapl.data.drafts.draft_notices import notices_of
 from mapl.data.tables.kinds import describe_kinds
+from mapl.data.tables.name_suggestions import suggest_names
 from mapl.data.units.id_columns import NO_UNIT, id_warning
 from mapl.errors import InvalidParameter
 
@@ -60,7 +62,11 @@ def schema(
         categories=choices.categories,
     )
     write(drafted, to)
-    for words in (id_warning(rows, drafted), *notices_of(rows, drafted)):
+    for words in (
+        suspect_misspelling(drafted, names(rows) or ()),
+        id_warning(rows, drafted),
+        *notices_of(rows, drafted),
+    ):
         if words is not None:
             warn(words)
     if as_json:
@@ -74,6 +80,18 @@ def schema(
     )
     if not declared:
         tell("mapl: no classes are declared yet; add them to the file, or give --classes no,yes to mapl learn.")
+
+
+def suspect_misspelling(drafted: Schema, columns: Sequence[str]) -> str | None:
+    """Say that a unit or label, which public rows need not have, is spelled nearly like one of their columns."""
+    for name in filter(None, (drafted.unit, *drafted.labels)):
+        near = [] if name in columns else suggest_names(name, columns)
+        if near:
+            return (
+                f"the public rows have no column {name!r}, which they need not have, but a column {near[0]!r}, "
+                "which would be learned from; if that was meant, remove the file and name it so."
+            )
+    return None
 
 
 def refuse_existing(path: Path) -> None:

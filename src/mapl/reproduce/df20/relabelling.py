@@ -31,7 +31,7 @@ STEPS_OF_LEMMA_9 = {
 
 
 def rows(effort: ReproductionEffort) -> Evidence:
-    alphas = effort.choose((1e-4, 1e-3, 1e-2), (1e-5, 1e-4, 1e-3, 1e-2))
+    alphas = effort.choose((1e-4, 1e-3, 1e-2), (2e-5, 1e-4, 1e-3, 1e-2))
     tuned = [float(theorem_2_rows(a, 1.0, kind=CUTS)) for a in alphas]
     printed = float(theorem_2_rows(alphas[-1], 1.0, kind=CUTS, constants=Constants.printed))
     far = [float(theorem_2_rows(a, 1e-4, kind=CUTS)) for a in (0.05, 0.1)]
