@@ -34,6 +34,9 @@ def test_a_system_without_locks_is_refused_before_anything_is_written(
 
 
 def test_every_module_that_a_newcomer_imports_does_without_what_only_unix_has() -> None:
-    modules = "mapl.cli, mapl.estimators, mapl.students, mapl.pipeline.runs.run, mapl.cli.learning.learn"
+    modules = (
+        "mapl.cli, mapl.estimators, mapl.students, mapl.pipeline.runs.run, mapl.cli.learning.learn, "
+        "mapl.service.client"
+    )
     code = f"import sys; sys.modules.update(fcntl=None, resource=None, pwd=None, grp=None); import {modules}"
     subprocess.run([sys.executable, "-c", code], check=True)

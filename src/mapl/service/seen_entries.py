@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from threading import Lock
 import orjson
 
 from mapl.errors import InvalidData, InvalidParameter, LedgerRolledBack
+from mapl.pipeline.runs.file_lock import lock_file, refuse_without_locks
 
 HEADER = "Mapl-Entry"
 """Where a server tells the number of the newest entry of its ledger, and which ledger that is; and where a client
@@ -75,6 +75,7 @@ class SeenEntries:
 
     def _merge(self, path: Path, new: Mapping[str, int]) -> None:
         """Write what is new beside what others wrote, and take over theirs; never a lower number."""
+        refuse_without_locks()
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as failure:
@@ -82,7 +83,7 @@ class SeenEntries:
                 f"The witness {path} cannot be written ({failure.strerror}); name a file in a folder that can be."
             ) from None
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock_file(file, wait=True)
             text = os.pread(file, os.fstat(file).st_size, 0)
             try:
                 stored = {str(name): int(number) for name, number in orjson.loads(text or b"{}").items()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mapl.errors import InvalidParameter
 
 NO_LOCKS = (
-    "Folders of runs need a system with locks on files, such as Linux or macOS; on Windows use WSL, or estimators "
-    "in Python, which need no folder."
+    "Folders of runs, and files that several processes write, need a system with locks on files, such as Linux or "
+    "macOS; on Windows use WSL, or estimators in Python, which need no folder."
 )
 
 
