@@ -83,8 +83,9 @@ PARTS = {
         "pyarrow, more rows | microseconds a row | pyarrow |",
         "Made-up tables of 20 columns of numbers, one run each, seconds of computing; a run has a start that does "
         f"not grow with rows, and may use {MEMORY} (`--memory`). pyarrow scans the same files and adds every "
-        "column up by label. Microseconds a row are those of the rows that the larger table has more. 50 million "
-        "rows were not measured.",
+        "column up by label. Microseconds a row are those of the rows that the larger table has more. "
+        "What is resident includes what the system keeps of mapped scratch files. 50 million rows "
+        "were not measured.",
     ),
 }
 """What can be measured by itself, as the heads of its table and what is said below."""
