@@ -89,7 +89,7 @@ def test_a_ledger_serves_one_fit(tmp_path: Path) -> None:
     ("settings", "part"),
     [
         ({"release": "modes"}, "means, medians, both"),
-        ({"classes": ("no", "perhaps", "yes")}, "Only binary classification"),
+        ({"classes": ("no", "perhaps", "yes"), "release": "medians"}, "There are 3 classes; medians"),
         ({"learner": "text"}, "tells no probabilities"),
         ({"student": "hgb"}, "does not learn from probabilities"),
         ({"mechanism": "noisy-max"}, "The mechanism is 'noisy-max'"),

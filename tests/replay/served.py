@@ -55,6 +55,7 @@ def calls(token: str) -> list[tuple[str, str, dict[str, Any]]]:
         ("GET", "/v1/keys", api),
         ("POST", "/v1/keys", {**api, "json": {"name": "third", "scopes": ["ask"]}}),
         ("POST", "/v1/keys/000000000000/revoke", api),
+        ("POST", "/v1/keys/000000000000/rotate", {**api, "json": {}}),
         *(("GET", path, {}) for path in ("/healthz", "/readyz", "/openapi.json", "/docs", "/", "/static/page.css")),
         ("POST", "/page/sign-in", {**page, "data": {"key": token}}),
         ("GET", "/", {}),

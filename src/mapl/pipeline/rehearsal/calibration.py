@@ -5,7 +5,6 @@ The rows have the declared shape and are drawn at random; nobody's are looked at
 
 from __future__ import annotations
 
-import resource
 import sys
 import tempfile
 import time
@@ -215,5 +214,7 @@ def _poll(made: MadeUp, learner: Learner, teachers: int, rows: int, questions: i
 
 def _resident() -> int:
     """Return the bytes of memory that this process has taken so far."""
+    import resource  # which Windows has not
+
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
