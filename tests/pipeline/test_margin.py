@@ -56,6 +56,7 @@ def test_the_tsybakov_parameter_of_a_world_is_found() -> None:
     assert measured.tsybakov is not None
     assert measured.without_tau == ""
     assert measured.tsybakov.tau == pytest.approx(0.5, abs=0.1)
+    assert measured.resolution is not None
     assert 0 < measured.resolution < 0.05
 
 
