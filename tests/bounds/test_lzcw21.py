@@ -54,6 +54,7 @@ EVERYTHING: dict[str, Any] = {
     "alpha": 0.1,
     "nu": 1e-4,
     "margin": 0.25,
+    "classes": 2,
     "theta": 2.0,
     "best_disagreement": 0.02,
     "teachers": 101,
@@ -444,6 +445,8 @@ def test_theorem_15_closes_its_circle() -> None:
         ("proposition-11", "nu", 2.0),
         ("proposition-11", "margin", 0.0),
         ("proposition-11", "margin", 0.6),
+        ("proposition-11", "classes", 1),
+        ("proposition-11", "classes", True),
         ("remark-6", "alpha", 1.0),
         ("remark-14", "rows_each", 0),
         ("example-8", "voters", 4),
@@ -465,6 +468,17 @@ def test_votes_that_are_no_shares_are_refused(bad: Any) -> None:
 def test_voters_that_are_no_votes_are_refused() -> None:
     with pytest.raises(InvalidData, match="table of 0 and 1"):
         expected_votes([[0, 2]])
+
+
+def test_proposition_11_of_more_classes_says_that_it_is_not_the_papers() -> None:
+    given: dict[str, Any] = {"margin": 0.01, "epsilon": 100.0, "delta": 1e-6}
+    two, three = (proposition_11(1000, 0.0, classes=classes, **given) for classes in (2, 3))
+    assert two == proposition_11(1000, 0.0, **given)
+    assert three.value == math.ceil(2 * math.log(6 * 1000 / 0.05) / 0.01**2) > two.value
+    assert "by us" in three.source
+    assert "teachers_as_printed" not in three.terms
+    assert any("leads the next likeliest" in one for one in three.assumptions)
+    assert not any("of 1/2" in one for one in three.assumptions)
 
 
 def test_proposition_11_by_hand() -> None:

@@ -67,6 +67,25 @@ def test_json_holds_the_whole_curve(mapl: Mapl, public: Path) -> None:
     assert 0 <= said["tsybakov"]["low"] <= said["tsybakov"]["high"] <= 1
 
 
+def test_three_classes_are_measured_without_tau(mapl: Mapl, public: Path, tmp_path: Path) -> None:
+    rows = pa.csv.read_csv(public)
+    third = np.where(rows["b"].to_numpy() > 0.7, "<i>maybe", rows["sick"].to_numpy())
+    pa.csv.write_csv(rows.set_column(2, "sick", pa.array(third)), tmp_path / "three.csv")
+    asked = ("--epsilon", 2, "--delta", 1e-6, "--queries", 500, "--out", tmp_path / "page.html", "--json")
+    ran = mapl(*arguments(tmp_path / "three.csv", *asked))
+    assert ran.code == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert len(said["classes"]) == 3
+    assert (said["tsybakov"], said["regression_by"], said["regression_resolution"]) == (None, None, None)
+    assert "about two classes" in said["tsybakov_unknown_because"]
+    assert all(plan["teachers"] * plan["size"] == plan["rows"] for plan in said["asked"]["plans"])
+    page = (tmp_path / "page.html").read_text()
+    assert "for one of 3 classes" in page
+    assert "more than two classes" in page
+    assert "(first − second share of votes) / 2" in page
+    assert "None" not in page
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
@@ -77,7 +96,7 @@ def test_json_holds_the_whole_curve(mapl: Mapl, public: Path) -> None:
         (("--teachers", 3), "give 4 to 10000"),
         (("--teachers", 10**12), "give 4 to 10000"),
         (("--label", "health"), "no column 'health'"),
-        (("--label", "b"), "has 900 classes; the margin condition is about two"),
+        (("--label", "b"), "has 900 classes; margins are measured for 2 to 100"),
         (("--learner", "oracle"), "There is no learner 'oracle'"),
         (("--epsilon", 1), "give all or none"),
         (("--epsilon", 1, "--delta", 0, "--queries", 10), "delta is 0"),

@@ -22,6 +22,12 @@ def closure(X, y):  # type: ignore[no-untyped-def]
     return lambda asked: (np.asarray(asked)[:, 0] >= lowest).astype(int)
 
 
+def first_seen(X, y):  # type: ignore[no-untyped-def]
+    """Say always what the first row was."""
+    said = np.asarray(y)[0]
+    return lambda asked: np.full(len(asked), said)
+
+
 def test_the_measured_curve_is_the_true_one() -> None:
     measured = measure(
         table(ThresholdWorld(), 7000), MarginWish((10, 40), 120), label="label", learner=closure, n_jobs=1
@@ -50,6 +56,7 @@ def test_the_tsybakov_parameter_of_a_world_is_found() -> None:
     assert measured.tsybakov is not None
     assert measured.without_tau == ""
     assert measured.tsybakov.tau == pytest.approx(0.5, abs=0.1)
+    assert measured.resolution is not None
     assert 0 < measured.resolution < 0.05
 
 
@@ -59,6 +66,24 @@ def test_few_rows_are_shared_and_tau_may_stay_unknown() -> None:
     assert not measured.sizes[0].apart
     assert measured.tsybakov is None
     assert "tau" in measured.without_tau
+
+
+def test_three_classes_have_margins_and_no_tau() -> None:
+    """Teachers that say the first label of their part: shares of votes are those of labels, 0.6, 0.3 and 0.1."""
+    rng = np.random.default_rng(3)
+    drawn = rng.choice(["c", "a", "b"], size=4000, p=[0.6, 0.3, 0.1])
+    rows = pa.table({"x": rng.random(4000), "label": drawn})
+    measured = measure(rows, MarginWish((10,), 200), label="label", learner=first_seen, n_jobs=1)
+    assert measured.classes == ("a", "b", "c")
+    assert (measured.tsybakov, measured.regression_by, measured.resolution) == (None, None, None)
+    assert "two classes" in measured.without_tau
+    (one,) = measured.sizes
+    assert (one.curve.n_classes, one.apart) == (3, True)
+    # All teachers answer all questions alike, so there is one margin, known but for the luck of 200 teachers.
+    assert np.ptp(one.curve.margins) == 0
+    assert one.curve.margins[0] == pytest.approx(0.15, abs=3 / (2 * np.sqrt(200)))
+    assert one.vote_error == pytest.approx(0.4, abs=0.05)
+    assert one.teacher_error == pytest.approx(1 - 0.36 - 0.09 - 0.01, abs=0.05)
 
 
 def test_the_same_seed_gives_the_same_figures() -> None:
@@ -81,9 +106,9 @@ def test_what_cannot_be_measured_is_refused() -> None:
         measure(
             rows.filter(pa.compute.equal(rows["label"], 1)), MarginWish((10,), 4), label="label", learner="ridge"
         )
-    three = rows.set_column(1, "label", pa.array(np.arange(600) % 3))
-    with pytest.raises(InvalidData, match="has 3 classes"):
-        measure(three, MarginWish((10,), 4), label="label", learner="ridge")
+    many = rows.set_column(1, "label", pa.array(np.arange(600) % 101))
+    with pytest.raises(InvalidData, match="has 101 classes; margins are measured for 2 to 100"):
+        measure(many, MarginWish((10,), 4), label="label", learner="ridge")
     for sizes, n_teachers in (("10", 3), ("10", 10**12), ("", 10), ("a", 10), ("1", 10), ("0,50", 10), ("-5", 10)):
         with pytest.raises(InvalidParameter, match=r"sizes|teachers"):
             MarginWish.parse(sizes, n_teachers)

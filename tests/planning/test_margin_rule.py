@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mapl.bounds.lzcw21.margin import crowd
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, make
 from mapl.noise import SeededCoins
@@ -48,6 +50,44 @@ def test_k_is_the_corrected_one_of_proposition_11_and_the_ladder_needs_far_fewer
         assert plan.teachers is not None
         assert 2 * math.log(3 * m / gamma) / plan.margin**2 <= plan.teachers < plan.paper_teachers / 4
         assert plan.rows == 70 * plan.teachers
+
+
+def test_two_classes_have_the_plans_of_before() -> None:
+    """Computed by the code that knew two classes only."""
+    curve = MarginCurve.of_counts(np.array([[50 - ones, ones] for ones in range(51)]))
+    plans = margin_plans(curve, 70, 1000, BUDGET)
+    assert [(plan.abstentions, plan.teachers, plan.paper_teachers) for plan in plans] == [
+        (448, 14020, 234091),
+        (619, 8110, 137580),
+        (810, 6120, 104920),
+        (978, 5005, 86466),
+    ]
+
+
+def test_more_classes_take_more_teachers_only_where_votes_spread() -> None:
+    """T and the noise's share of K know nothing of classes; Hoeffding's is for each of the others."""
+    sure = MarginCurve(np.full(10_000, 0.5), 1000)
+    plans = {n: margin_plans(replace(sure, n_classes=n), 70, 1000, BUDGET) for n in (2, 3, 30)}
+    for few, more, many in zip(*plans.values(), strict=True):
+        assert few.abstentions == more.abstentions == many.abstentions
+        assert few.paper_teachers == more.paper_teachers == many.paper_teachers
+        assert few.teachers is not None
+        assert many.teachers is not None
+        least = math.ceil(2 * math.log(3 * 1000 * 29 / 0.05) / many.margin**2)
+        assert many.teachers == max(few.teachers, least)
+    assert plans[2][0].teachers != plans[30][0].teachers
+
+
+def test_k_teachers_keep_half_of_the_lead_over_every_class_and_the_distance_that_follows() -> None:
+    """Five classes, the winner ahead of four equal ones by 2 Delta: what Hoeffding and the union ask for."""
+    m, beta, margin = 200, 0.05, 0.2
+    found = crowd(m, 0.0, margin, epsilon=1.0, delta=1e-6, beta=beta, classes=5)
+    assert 4 * m * math.exp(-2 * found.for_votes * (margin / 2) ** 2) == pytest.approx(beta / 3)
+    teachers = math.ceil(found.for_votes)
+    counts = np.random.default_rng(4).multinomial(teachers, [0.12, 0.12, 0.52, 0.12, 0.12], size=20 * m)
+    tallies = Tallies.checked(counts)
+    lost = (tallies.values != 2) | (tallies.distances < teachers * margin / 2 - 1)
+    assert lost.mean() <= beta / (3 * m)
 
 
 def test_where_no_ladder_can_be_made_there_is_no_k() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.planning.votes.noise_conditions import MarginCurve, fit_tsybakov, split_margins
+from mapl.planning.votes.halving import split_margins
+from mapl.planning.votes.noise_conditions import MarginCurve, fit_tsybakov
 from mapl.reproduce.worlds import HalfspaceWorld, LabelNoise, ThresholdWorld, voting_fails
 
 
@@ -157,7 +158,7 @@ def test_bad_votes_and_estimates_are_refused() -> None:
     for votes in (np.ones(4), np.full((4, 2), 2), np.ones((0, 3))):
         with pytest.raises(InvalidData, match="0 or 1"):
             MarginCurve.of_votes(votes)
-    with pytest.raises(InvalidData, match="two classes"):
+    with pytest.raises(InvalidParameter, match="There are 3 teachers"):
         MarginCurve.of_counts(np.ones((5, 3), dtype=np.int64))
     with pytest.raises(InvalidData, match="totals"):
         MarginCurve.of_counts(np.array([[4, 0], [4, 1]]))

@@ -21,9 +21,14 @@ LETTERS: dict[str, Parameter] = {
     ),
     "nu": _share("share of questions whose expected margin is small"),
     "margin": Parameter(
-        "expected margin: distance of the expected vote from one half",
+        "expected margin: distance of the expected vote from one half; of more classes, half of the winner's lead",
         "a number above 0 and at most 1/2",
         lambda value: 0 < value <= 0.5,
+    ),
+    "classes": Parameter(
+        "number of classes",
+        "a whole number from 2 to 1,000",
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= 1000,
     ),
     "best_disagreement": _share("disagreement of the class's nearest classifier with the infinite ensemble"),
     "theta": Parameter(

@@ -25,6 +25,11 @@ HIGH_MARGIN = (
     "inequality turned round), for teachers on n/K rows."
 )
 ASSUMPTIONS = (PRIVACY, CHUNKS, PUBLIC, HIGH_MARGIN, CONTINUOUS)
+HIGH_LEAD = (
+    "A teacher's likeliest vote leads the next likeliest by 2 Delta or less for a share nu of questions at most "
+    "(Definition 10 for more than two classes), for teachers on n/K rows."
+)
+OF_LEADS = tuple(HIGH_LEAD if one is HIGH_MARGIN else one for one in ASSUMPTIONS)
 AGREED_MARGIN = 1 / 6
 
 
@@ -35,7 +40,7 @@ class VotingCrowd:
     Parameters
     ----------
     for_votes
-        Teachers that the votes' own spread asks for: 2 ln(3m/beta)/Delta^2.
+        Teachers that the votes' own spread asks for: 2 ln(3m(C - 1)/beta)/Delta^2 with C classes.
     for_noise
         Teachers that the noise asks for: (6 lambda (ln(4m/delta) + ln(3m/beta)) + 2)/Delta.
     for_noise_as_printed
@@ -67,26 +72,32 @@ class VotingCrowd:
         }
 
 
-def crowd(m: int, nu: float, margin: float, *, epsilon: float, delta: float, beta: float) -> VotingCrowd:
+def crowd(
+    m: int, nu: float, margin: float, *, epsilon: float, delta: float, beta: float, classes: int = 2
+) -> VotingCrowd:
     """Return Proposition 11's cutoff and teachers, each of its three events failing with probability beta/3.
 
     Rows of small margin number at most nu m + sqrt(2 nu m L) + 2L/3, L = ln(3/beta) (Bernstein); T is one more, as
     Algorithm 2 halts at T abstentions. On the others the mean vote keeps half of its margin (Hoeffding), so the
     distance is K Delta/2 - 1 or more, which has to exceed w = 3 lambda ln(2(m + T)/delta) <= 3 lambda ln(4m/delta)
-    and all noise, 3 lambda ln(3m/beta).
+    and all noise, 3 lambda ln(3m/beta). Of more than two classes the margin is half of the winner's expected lead,
+    and Hoeffding's bound is for each of the others: docs/bounds.md section 6.4.
     """
     log = math.log(3 / beta)
     cutoff = min(m, math.floor(nu * m + math.sqrt(2 * nu * m * log) + 2 * log / 3) + 1)
     scale = scale_by_concentration(cutoff, epsilon, delta)
     noise = scale * (math.log(4 * m / delta) + math.log(3 * m / beta))
-    votes = 2 * math.log(3 * m / beta) / margin**2
+    votes = 2 * math.log(3 * m * (classes - 1) / beta) / margin**2
     return VotingCrowd(cutoff, scale, votes, (6 * noise + 2) / margin, 3 * noise / margin)
 
 
-def proposition_11(m: int, nu: float, *, margin: float, epsilon: float, delta: float, beta: float = 0.05) -> Bound:
+def proposition_11(
+    m: int, nu: float, *, margin: float, epsilon: float, delta: float, beta: float = 0.05, classes: int = 2
+) -> Bound:
     """Proposition 11: the teachers that let Algorithm 2 label all but T of m rows as the infinite ensemble does.
 
-    Corrected: the printed second condition on K is short by a factor of two, see docs/bounds.md section 6.
+    Corrected: the printed second condition on K is short by a factor of two, see docs/bounds.md section 6. The
+    paper has two classes; more than two are our extension.
 
     Examples
     --------
@@ -94,14 +105,17 @@ def proposition_11(m: int, nu: float, *, margin: float, epsilon: float, delta: f
     >>> found.value > 1.99 * found.terms["teachers_as_printed"]
     True
     """
-    check_letters(m=m, nu=nu, margin=margin, epsilon=epsilon, delta=delta, beta=beta)
-    found = crowd(m, nu, margin, epsilon=epsilon, delta=delta, beta=beta)
+    check_letters(m=m, nu=nu, margin=margin, epsilon=epsilon, delta=delta, beta=beta, classes=classes)
+    found = crowd(m, nu, margin, epsilon=epsilon, delta=delta, beta=beta, classes=classes)
+    more, terms = classes > 2, found.terms
+    if more:
+        del terms["teachers_as_printed"]  # the paper prints nothing about them
     return Bound(
         value=float(found.teachers),
         meaning=f"teachers for which all but {found.cutoff} of {m} rows get the infinite ensemble's label, enough",
-        assumptions=(*ASSUMPTIONS, with_probability("beta")),
-        terms=found.terms,
-        source="LZCW21 Proposition 11, corrected by a factor of two",
+        assumptions=(*(OF_LEADS if more else ASSUMPTIONS), with_probability("beta")),
+        terms=terms,
+        source="LZCW21 Proposition 11, corrected by a factor of two" + (", more classes by us" if more else ""),
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def margin(
     public: Path = typer.Argument(metavar="PUBLIC", help="PUBLIC labelled rows: .csv, .parquet or .arrow."),
     label: str = typer.Option(
-        help="The column of the labels; it must have two classes.", rich_help_panel=panels.TABLES
+        help="The column of the labels, of two or more classes.", rich_help_panel=panels.TABLES
     ),
     learner: str = typer.Option(
         "ridge", help="A learner of `mapl learners`, or module:name to import.", rich_help_panel=panels.TEACHERS
@@ -64,7 +64,7 @@ def margin(
 ) -> None:
     """Measure on PUBLIC rows how clearly teachers of several sizes vote. The result is NOT PRIVATE.
 
-    Prints the approximate high-margin curve and the Tsybakov parameter, which say whether sparse voting pays.
+    Prints the approximate high-margin curve and, for two classes, the Tsybakov parameter: does sparse voting pay?
     Never give private rows here: everything is computed from them without noise. Exit code 2: bad input.
     """
     from mapl.pipeline.rehearsal.margin import MarginWish, measure

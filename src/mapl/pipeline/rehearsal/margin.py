@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from mapl.data.encoding.choice import encoder_for, for_teachers
 from mapl.data.reading.entries import texts
 from mapl.data.tables.rows import Rows, check_rows, column, n_rows, names, take
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.parameters import spell
-from mapl.pipeline.rehearsal.regression_function import regression_function
+from mapl.pipeline.rehearsal.regression_function import RegressionFunction, regression_function
 from mapl.pipeline.runs.inputs import declare, take_public_rows
-from mapl.planning.votes.noise_conditions import FEWEST_TEACHERS, MarginCurve, TsybakovFit, fit_tsybakov
+from mapl.planning.votes.halving import FEWEST_TEACHERS
+from mapl.planning.votes.noise_conditions import MarginCurve, TsybakovFit, fit_tsybakov
 from mapl.teachers import Ballot, as_learner, rehearse
 from mapl.teachers.workers.dispatch import bench, replies
 from mapl.teachers.workers.worker import VOTE
@@ -37,6 +37,11 @@ MOST_SHARED = 0.25
 """Teachers that learn from a larger share of the same rows are too alike to count as independent."""
 MOST_TEACHERS = 10_000
 MOST_SIZES = 20
+MOST_CLASSES = 100
+WITHOUT_TAU = (
+    "tau cannot be told: it is about two classes (Definition 3 of Liu et al. goes by the chance of one of two "
+    "labels). Measure one class against the others, in a column that says so"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,13 @@ class MeasuredSize:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMargin:
-    """Margin curves for several sizes, and the Tsybakov parameter or why it is unknown."""
+    """Margin curves for several sizes, and the Tsybakov parameter or why it is unknown.
+
+    Parameters
+    ----------
+    regression_by, resolution
+        Which model estimated r(x), and how far it is off; None where there are more than two classes.
+    """
 
     learner: str
     classes: tuple[str, ...]
@@ -72,8 +83,8 @@ class MeasuredMargin:
     sizes: tuple[MeasuredSize, ...]
     tsybakov: TsybakovFit | None
     without_tau: str
-    regression_by: str
-    resolution: float
+    regression_by: str | None
+    resolution: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +109,7 @@ class MarginWish:
         if not FEWEST_TEACHERS <= self.n_teachers <= MOST_TEACHERS:
             raise InvalidParameter(
                 f"There are to be {self.n_teachers} teachers; give {FEWEST_TEACHERS} to {MOST_TEACHERS}, and "
-                "better 200: half of them give the sign of a margin, the others its size."
+                "better 200: half of them name the winner of a question, the others measure its lead."
             )
 
     @classmethod
@@ -144,7 +155,7 @@ def measure(
     Parameters
     ----------
     table
-        Public rows with labels of two classes.
+        Public rows with labels of two or more classes.
     learner
         The name of a preset, or any learner (`mapl.teachers.as_learner`).
     on_progress
@@ -156,10 +167,11 @@ def measure(
             f"The public rows have no column {label!r}; name the column of their labels with {spell('label')}."
         )
     n_classes = len(pc.unique(texts(column(table, label))).drop_null())
-    if n_classes > 2:
+    if n_classes > MOST_CLASSES:
         raise InvalidData(
-            f"The column {label!r} has {n_classes} classes; the margin condition is about two. Measure "
-            "one class against the others, in a column that says so."
+            f"The column {label!r} has {n_classes} classes; margins are measured for 2 to {MOST_CLASSES}. Name "
+            f"another column with {spell('label')}, or measure one class against the others, in a column that says "
+            "so."
         )
     given = declare(table, label=label, classes=None, unit=None, schema=None)
     public = take_public_rows(table, given)
@@ -169,10 +181,10 @@ def measure(
     taught, labels = take(public.rows, teaching), public.truth[teaching]
     questions, truth = take(public.rows, asked), public.truth[asked]
     if len(np.unique(labels)) < 2:
-        raise InvalidData(f"Nearly all rows of {label!r} have one class; give rows with enough of both.")
+        raise InvalidData(f"Nearly all rows of {label!r} have one class; give rows with enough of the others.")
     encoder = encoder_for(given.schema, taught)
     chosen = as_learner(learner, given.classes, given.schema, for_teachers(encoder))
-    rehearse(chosen, questions, 2, n_jobs=n_jobs)
+    rehearse(chosen, questions, n_classes, n_jobs=n_jobs)
     parts = [_parts(len(labels), size, wish.n_teachers, rng) for size in wish.sizes]
     counts = _polled(
         chosen,
@@ -180,12 +192,17 @@ def measure(
         taught,
         labels,
         questions,
+        n_classes=n_classes,
         n_sizes=len(parts),
         n_jobs=n_jobs,
         on_progress=on_progress,
     )
-    estimated = regression_function(taught, labels, questions, truth, schema=given.schema, encoder=encoder)
-    fitted, reason = _fitted(estimated.estimates, estimated.resolution)
+    estimated = (
+        regression_function(taught, labels, questions, truth, schema=given.schema, encoder=encoder)
+        if n_classes == 2
+        else None
+    )
+    fitted, reason = (None, WITHOUT_TAU) if estimated is None else _fitted(estimated)
     return MeasuredMargin(
         chosen.name,
         given.classes.names,
@@ -198,14 +215,14 @@ def measure(
         ),
         fitted,
         reason,
-        estimated.learner,
-        estimated.resolution,
+        None if estimated is None else estimated.learner,
+        None if estimated is None else estimated.resolution,
     )
 
 
-def _fitted(estimates: NDArray[np.float64], resolution: float) -> tuple[TsybakovFit | None, str]:
+def _fitted(estimated: RegressionFunction) -> tuple[TsybakovFit | None, str]:
     try:
-        return fit_tsybakov(estimates, resolution=resolution), ""
+        return fit_tsybakov(estimated.estimates, resolution=estimated.resolution), ""
     except InvalidData as refusal:
         return None, str(refusal)
 
@@ -224,15 +241,16 @@ def _polled(
     labels: Labels,
     questions: Rows,
     *,
+    n_classes: int,
     n_sizes: int,
     n_jobs: int,
     on_progress: OnProgress | None,
 ) -> list[Counts]:
     """Return the counts of each size. A teacher that fails votes as it would in a run."""
     n_teachers = len(parts) // n_sizes
-    ballots = [Ballot(n_rows(questions), 2, n_teachers) for _ in range(n_sizes)]
+    ballots = [Ballot(n_rows(questions), n_classes, n_teachers) for _ in range(n_sizes)]
     with (
-        bench(learner, "vote", n_classes=2, questions=questions) as job,
+        bench(learner, "vote", n_classes=n_classes, questions=questions) as job,
         closing(replies(job, partial(_parcel, rows, labels, parts), range(len(parts)), n_jobs)) as came,
     ):
         for done, (k, reply) in enumerate(came, start=1):

@@ -84,7 +84,15 @@ def margin_plans(
     plans = []
     for margin in MARGINS:
         nu = curve.interval(margin)[1]
-        proved = crowd(n_queries, nu, margin, epsilon=budget.epsilon, delta=budget.delta, beta=failure)
+        proved = crowd(
+            n_queries,
+            nu,
+            margin,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            beta=failure,
+            classes=curve.n_classes,
+        )
         distance = _clear_distance(budget, proved.cutoff, n_queries, failure)
         teachers = None if distance is None else math.ceil(max(proved.for_votes, 2 * (distance + 1) / margin))
         plans.append(MarginPlan(size, margin, nu, proved.cutoff, teachers, proved.teachers))
@@ -96,7 +104,8 @@ def _clear_distance(budget: Budget, abstentions: int, n_queries: int, failure: f
     """Return the distance from which on a ladder passes all questions but for luck, None if its table ends before.
 
     Clear questions keep half of their margin among K teachers, which leaves a distance of K Delta / 2 - 1; each may
-    fail to pass with probability gamma / (3m).
+    fail to pass with probability gamma / (3m). A ladder knows distances only, so it is the same for all numbers of
+    classes.
     """
     try:
         ladder = Ladder.for_task(Task(budget, PLENTY, 2, n_queries), max_abstentions=abstentions)

@@ -13,11 +13,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.errors import InvalidData, InvalidParameter
+from mapl.errors import InvalidData
+from mapl.planning.votes.halving import halved_margins
 from mapl.types import Counts, Floats
-
-FEWEST_TEACHERS = 4
-"""Fewer cannot be split into two halves that each have a majority."""
 
 FEWEST_ROWS = 100
 LEVELS = 25
@@ -32,8 +30,9 @@ NARROWEST = 2.0
 class MarginCurve:
     """The approximate high-margin condition, measured: nu(Delta) = P(margin(x) <= Delta), by rows.
 
-    The margin of x is Delta_n(x) = |E h(x) - 1/2| for a teacher h trained on n rows (Liu et al., AISTATS 2021,
-    Definition 10, with its inequality the right way round). Two classes.
+    The margin of x is half of how far the likeliest vote of a teacher h trained on n rows leads the next likeliest.
+    Of two classes that is Delta_n(x) = |E h(x) - 1/2| (Liu et al., AISTATS 2021, Definition 10, with its inequality
+    the right way round).
 
     Parameters
     ----------
@@ -41,33 +40,38 @@ class MarginCurve:
         An estimate for each row, in ascending order.
     n_teachers
         How many teachers voted; one margin is uncertain by about 1 / (2 sqrt(n_teachers)).
+    n_classes
+        Between how many classes they chose.
     """
 
     margins: Floats
     n_teachers: int
+    n_classes: int = 2
 
     @classmethod
     def of_counts(cls, counts: Counts) -> Self:
-        """Measure on counts of votes, a row for each question and a column for each of the two classes."""
-        if counts.ndim != 2 or counts.shape[1] != 2 or not len(counts):
+        """Measure on counts of votes, a row for each question and a column for each class."""
+        if counts.ndim != 2 or counts.shape[1] < 2 or not len(counts):
             raise InvalidData(
-                f"The vote counts have shape {counts.shape}; the margin condition is about two classes, so give "
-                "one row for each question and two columns."
+                f"The vote counts have shape {counts.shape}; give one row for each question and one column for "
+                "each of two or more classes."
             )
         totals = counts.sum(axis=1, dtype=np.int64)
         if counts.min() < 0 or (totals != totals[0]).any():
             raise InvalidData(
                 "The vote counts are negative or differ in their totals; every teacher must vote once on every row."
             )
-        return cls(np.sort(split_margins(int(totals[0]))[counts[:, 1].astype(np.int64)]), int(totals[0]))
+        return cls(np.sort(halved_margins(counts)), int(totals[0]), counts.shape[1])
 
     @classmethod
-    def of_votes(cls, votes: NDArray[Any]) -> Self:
-        """Measure on single votes 0 or 1, a row for each teacher and a column for each question."""
-        if votes.ndim != 2 or votes.size == 0 or not np.isin(votes, (0, 1)).all():
-            raise InvalidData("Votes must be 0 or 1, in a matrix with a row per teacher and a column per question.")
-        ones = votes.sum(axis=0, dtype=np.int64)
-        return cls.of_counts(np.stack([len(votes) - ones, ones], axis=1))
+    def of_votes(cls, votes: NDArray[Any], n_classes: int = 2) -> Self:
+        """Measure on single votes, numbers of classes: a row for each teacher and a column for each question."""
+        if votes.ndim != 2 or votes.size == 0 or not np.isin(votes, np.arange(n_classes)).all():
+            allowed = "0 or 1" if n_classes == 2 else f"whole numbers from 0 to {n_classes - 1}"
+            raise InvalidData(
+                f"Votes must be {allowed}, in a matrix with a row per teacher and a column per question."
+            )
+        return cls.of_counts(np.stack([(votes == one).sum(axis=0) for one in range(n_classes)], axis=1))
 
     @property
     def n_rows(self) -> int:
@@ -85,48 +89,6 @@ class MarginCurve:
         centre = (share + z * z / (2 * n)) / (1 + z * z / n)
         half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
         return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def split_margins(n_teachers: int) -> Floats:
-    """Return the estimated margin for every possible number of votes for class 1, from 0 to all.
-
-    |mean - 1/2| is too large wherever teachers disagree, by 1 / sqrt(2 pi M) on average where they toss coins:
-    the sign is read off the same votes as the mean. So one half of the teachers gives the sign and the other half
-    the mean. Teachers are exchangeable, and the estimate here is the mean over all ways to halve them: as free of
-    that bias, less noisy, and no matter of luck. Where the sign is doubtful it is pulled down, even below zero,
-    which errs on the safe side: nu is then too large.
-
-    Examples
-    --------
-    >>> [round(float(margin), 3) for margin in split_margins(8)]
-    [0.5, 0.375, 0.143, -0.054, -0.129, -0.054, 0.143, 0.375, 0.5]
-    """
-    if (
-        isinstance(n_teachers, bool)
-        or not isinstance(n_teachers, (int, np.integer))
-        or n_teachers < FEWEST_TEACHERS
-    ):
-        raise InvalidParameter(
-            f"There are {n_teachers} teachers; give at least {FEWEST_TEACHERS}, so that each half has several, and "
-            "better 200."
-        )
-    from scipy.special import gammaln
-
-    signing = n_teachers // 2
-    averaged = n_teachers - signing
-    ones = np.arange(n_teachers + 1)[:, None]
-    first = np.arange(signing + 1)[None, :]
-
-    def log_choose(n: Any, k: Any) -> Any:
-        inside = (k >= 0) & (k <= n)
-        k = np.where(inside, k, 0)
-        return np.where(inside, gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), -np.inf)
-
-    whole = log_choose(np.array(n_teachers), np.array(signing))
-    chances = np.exp(log_choose(ones, first) + log_choose(n_teachers - ones, signing - first) - whole)
-    chances /= chances.sum(axis=1, keepdims=True)
-    margins = np.sign(2 * first - signing) * ((ones - first) / averaged - 0.5)
-    return np.asarray((chances * margins).sum(axis=1), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def margin_curves(curves: Sequence[tuple[int, MarginCurve]]) -> Markup:
         'aria-labelledby="margins-title margins-desc"><title id="margins-title">Share of rows on which teachers '
         'vote with at most this margin</title><desc id="margins-desc">{described}.</desc><style>{style}</style>'
         "{grid}{doubts}{lines}{legend}"
-        '<text x="{middle:.0f}" y="342" text-anchor="middle">margin Δ = |mean vote − 1/2|</text>'
+        '<text x="{middle:.0f}" y="342" text-anchor="middle">margin Δ = {formula}</text>'
         '<text transform="translate(14 {centre:.0f}) rotate(-90)" text-anchor="middle">share ν of rows</text>'
         "</svg>"
     ).format(
@@ -52,6 +52,9 @@ def margin_curves(curves: Sequence[tuple[int, MarginCurve]]) -> Markup:
         doubts=Markup("").join(_doubt(number, curve) for number, (_, curve) in enumerate(curves)),
         lines=Markup("").join(_line(number, curve) for number, (_, curve) in enumerate(curves)),
         legend=Markup("").join(_key(number, size) for number, (size, _) in enumerate(curves)),
+        formula="|mean vote − 1/2|"
+        if all(curve.n_classes == 2 for _, curve in curves)
+        else "(first − second share of votes) / 2",
         middle=LEFT + ACROSS / 2,
         centre=TOP + DOWN / 2,
     )

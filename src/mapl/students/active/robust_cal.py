@@ -61,7 +61,8 @@ class RobustCal:
         """
         if pool.n_classes != 2:
             raise InvalidParameter(
-                f"There are {pool.n_classes} classes; robust-cal is for two. Ask by margin or committee instead."
+                f"There are {pool.n_classes} classes; robust-cal is for two, as the paper's theory of it is. "
+                "Ask by margin or committee instead."
             )
         codes = pool.known.copy()
         order = np.random.default_rng(pool.seed).permutation(len(pool)).astype(np.int64)

@@ -61,7 +61,8 @@ class Active:
             require_activeml()
         elif n_classes != 2:
             raise InvalidParameter(
-                f"There are {n_classes} classes and robust-cal is for two; choose questions by margin or committee."
+                f"There are {n_classes} classes and robust-cal is for two, as the paper's theory of it is; choose "
+                "questions by margin or committee."
             )
 
     def inquiry(self, pool: Pool, limit: int) -> Inquiry:
