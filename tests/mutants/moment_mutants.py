@@ -41,8 +41,8 @@ MUTANTS = (
         name="vectors-rounded-to-nearest",
         breaks="Vectors of rows are rounded to the nearest whole numbers, and grow beyond their norm.",
         file="data/moments/feature_map.py",
-        old="np.trunc(whole * factor[:, None])",
-        new="np.rint(whole * factor[:, None] / MARGIN)",
+        old="np.trunc(whole, out=whole)",
+        new="np.rint(whole / MARGIN)",
         killers=("tests/data/test_moment_contributions.py::test_vectors_of_rows_are_no_longer_than_the_unit",),
     ),
     Mutant(

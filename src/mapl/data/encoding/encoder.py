@@ -193,12 +193,12 @@ class _Layout:
         for declared in self._of("category"):
             with legible(declared.name, declared.kind, "rows"):
                 place = places(native(rows).column(declared.name), declared.categories, rest=declared.rest)
-            _mark(out[:, at:], numbers(place))
+            place = numbers(place)
+            _mark(out[:, at:], place, ~np.isnan(place))
             at += len(declared.values)
         for j, declared in enumerate(self.numbers if self.bins else ()):
             if declared.cuts:
-                bin_of = np.searchsorted(declared.cuts, values[:, j], side="right").astype(np.float64)
-                _mark(out[:, at:], np.where(known[:, j], bin_of, np.nan))
+                _mark(out[:, at:], np.searchsorted(declared.cuts, values[:, j], side="right"), known[:, j])
                 at += len(declared.cuts) + 1
         for declared in self._of("image"):
             out[:, at : at + declared.width] = _image_features(self._pixels(rows, declared), declared)
@@ -249,10 +249,10 @@ def _standardised(values: NDArray[np.float64], declared: tuple[Column, ...]) -> 
     return np.nan_to_num(np.clip(scaled, -CLIP, CLIP, out=scaled), copy=False)
 
 
-def _mark(out: Matrix, place: NDArray[Any]) -> None:
-    """Write a 1 at each row's place; NaN has no place."""
-    rows = np.flatnonzero(~np.isnan(place.astype(np.float64)))
-    out[rows, place[rows].astype(np.int64)] = 1
+def _mark(out: Matrix, place: NDArray[Any], known: NDArray[np.bool_]) -> None:
+    """Write a 1 at each row's place where that is known."""
+    rows = np.flatnonzero(known)
+    out[rows, place[rows].astype(np.int64, copy=False)] = 1
 
 
 def _image_features(images: NDArray[Any], declared: Column) -> NDArray[Any]:

@@ -83,14 +83,15 @@ class FeatureMap:
 
 
 def scale_rows(numbers: Floats) -> Floats:
-    """Scale every row of exact numbers to a norm of at most 2^18, rounded towards zero; a row of zeros stays."""
-    largest = np.abs(numbers).max(axis=1, initial=0.0)
+    """Scale every row of whole numbers to a norm of at most 2^18, rounded towards zero; a row of zeros stays."""
+    largest = np.maximum(numbers.max(axis=1, initial=0.0), -numbers.min(axis=1, initial=0.0))
     _, exponent = np.frexp(largest)
     bits = min(NORM_BITS, (SUM_BITS - math.ceil(math.log2(max(1, numbers.shape[1])))) // 2)
-    whole = np.rint(np.ldexp(numbers, (bits - exponent)[:, None]))
+    whole = numbers * np.ldexp(1.0, bits - exponent)[:, None]  # powers of two: nothing is rounded here
+    np.rint(whole, out=whole)
     squares = np.einsum("ij,ij->i", whole, whole)
-    factor = UNIT * MARGIN / np.sqrt(np.maximum(squares, 1.0))
-    return np.asarray(np.trunc(whole * factor[:, None]))
+    whole *= (UNIT * MARGIN / np.sqrt(np.maximum(squares, 1.0)))[:, None]
+    return np.asarray(np.trunc(whole, out=whole))
 
 
 def with_constant(encoded: NDArray[Any]) -> Floats:
@@ -100,12 +101,12 @@ def with_constant(encoded: NDArray[Any]) -> Floats:
 
 def _on_grid(encoded: NDArray[Any]) -> Floats:
     """Return encoded rows on their grid, as whole numbers, with a constant beside them."""
-    out = np.empty((encoded.shape[0], encoded.shape[1] + 1))
-    own, out[:, -1] = out[:, :-1], 1 << STEP_BITS
-    np.clip(encoded, -LIMIT, LIMIT, out=own)
+    own = np.clip(encoded, -LIMIT, LIMIT)  # as short as they are: 24 bits hold 2^16 steps
     own *= 1 << STEP_BITS
     np.rint(own, out=own)
     np.copyto(own, 0.0, where=np.isnan(own))  # no number, no part in any sum
+    out = np.empty((encoded.shape[0], encoded.shape[1] + 1))
+    out[:, :-1], out[:, -1] = own, 1 << STEP_BITS
     return out
 
 
