@@ -24,7 +24,7 @@ test-all: test test-long
 	$(BIN)/python tests/mutants/run.py --all
 
 # Those that what changed since BASE touches, for so many minutes: CI runs this.
-MINUTES ?= 8
+MINUTES ?= 5
 mutants: $(VENV)/installed-test
 	$(BIN)/python tests/mutants/run.py --changed $(BASE) --at-most $(MINUTES)
 

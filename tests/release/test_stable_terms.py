@@ -90,3 +90,18 @@ def test_what_one_bag_draws_from_the_global_generator_moves_no_other_bag() -> No
     state = np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
     Aggregated("coin", drawing)(Bagged.of(rows, n_bags=20, key=KEY))
     assert np.random.get_state()[1].tolist() == state  # type: ignore[index]  # noqa: NPY002
+
+
+def test_what_one_bag_draws_by_torch_moves_no_other_bag() -> None:
+    torch = pytest.importorskip("torch")
+    rows = np.arange(60.0).reshape(-1, 1)
+    state = torch.get_rng_state()
+
+    def drawing(X: Any) -> int:
+        return int(torch.randint(2, (len(X) + 1,))[-1])
+
+    before = values_of(drawing, Bagged.of(rows, n_bags=20, key=KEY))
+    after = values_of(drawing, Bagged.of(np.vstack([rows, [[100.0]]]), n_bags=20, key=KEY))
+    assert sum(one != other for one, other in zip(before, after, strict=True)) <= 1
+    assert len(set(before)) == 2  # every bag draws by itself
+    assert torch.equal(torch.get_rng_state(), state)

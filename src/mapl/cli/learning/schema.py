@@ -85,7 +85,7 @@ def schema(
 def suspect_misspelling(drafted: Schema, columns: Sequence[str]) -> str | None:
     """Say that a unit or label, which public rows need not have, is spelled nearly like one of their columns."""
     for name in filter(None, (drafted.unit, *drafted.labels)):
-        near = [] if name in columns else suggest_names(name, columns)
+        near = [] if name in columns else suggest_names(name, columns, alike=0.8)
         if near:
             return (
                 f"the public rows have no column {name!r}, which they need not have, but a column {near[0]!r}, "

@@ -88,7 +88,7 @@ def _own_draws(k: int) -> Iterator[None]:
     random.seed(k)
     np.random.seed(k)  # noqa: NPY002
     if torch is not None:
-        torch.manual_seed(k)
+        _seed_torch(torch, k)
     try:
         yield
     finally:
@@ -96,6 +96,15 @@ def _own_draws(k: int) -> Iterator[None]:
         np.random.set_state(numpys)  # noqa: NPY002
         if torch is not None:
             torch.set_rng_state(before[1])
+
+
+def _seed_torch(torch: Any, k: int) -> None:
+    """Seed torch: its own function asks for every kind of device first, which takes longer than most bags."""
+    versions = (getattr(torch.version, kind, None) for kind in ("cuda", "hip", "xpu"))
+    if all(version is None for version in versions) and not torch.backends.mps.is_built():
+        torch.default_generator.manual_seed(k)
+    else:
+        torch.manual_seed(k)
 
 
 def _collected(value: Any) -> frozenset[str]:
