@@ -246,7 +246,9 @@ def written(figures: dict[str, Any]) -> str:
         f"A request of {BULK:,} rows: {figures['bulk rows per second']:,.0f} rows/s.",
         "",
         f"Overload: {over['offered per second']:.0f} requests/s offered, statuses {over['statuses']}, "
-        f"{over['answers received']} answers received, {over['questions counted']} questions counted.",
+        f"{over['answers received']} answers received, {over['questions counted']} questions counted. Status 0 is "
+        "a connection that ended without a reply: a server keeps 1,000 open at most, and beyond that closes those "
+        "that have waited longest.",
         "",
         f"The same question {same['requests']:,} times, {AT_ONCE} at once: {same['spent']} spent.",
         "",
