@@ -7,6 +7,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --durations=40 --durations-min=4
 
+# Some images tell Python to keep no bytecode. Hundreds of processes of the tests would then compile mapl anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-long test-all mutants check format bench docs package clean
 
 demo: $(VENV)/installed
