@@ -20,7 +20,8 @@ BASES = (ROOT, ROOT / "src", SOURCE)
 TOP = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
 """Packages and modules that stand in mapl itself."""
 PLACES = {"src", "mapl", "tests", "docs", "benchmarks", "examples", "deploy"} | TOP
-FILES_OF = {path.stem: sorted(SOURCE.rglob(path.name)) for path in SOURCE.rglob("*.py") if path.stem != "__init__"}
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.stem != "__init__")
+FILES_OF = {stem: [path for path in MODULES if path.stem == stem] for stem in {path.stem for path in MODULES}}
 """By their last names, the files of all modules of mapl."""
 FILES = {"csv", "html", "json", "jsonl", "md", "npy", "npz", "parquet", "py", "skops", "sqlite", "toml", "zip"}
 """What files of a run end in: `report.html` is no attribute of a package."""
