@@ -107,7 +107,7 @@ def test_owners_see_how_the_table_is_read_with_them(mapl: Mapl, tables: Path) ->
 
 @pytest.mark.long
 def test_plans_take_them_with_a_sample(mapl: Mapl, tables: Path) -> None:
-    ran = mapl(*PLAN, "--public-sample", "public.csv", "--label", "sick", *CHOICES)
+    ran = mapl(*PLAN[:-3], 300, "--queries", 20, "--public-sample", "public.csv", "--label", "sick", *CHOICES)
     assert ran.code == 0, ran.stderr
     assert f"columns of the sample: {TOLD}" in " ".join(ran.stderr.split())
     ran = mapl(*PLAN, "--error-at", "100:0.2", "--drop", "row")
