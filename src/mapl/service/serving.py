@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from multiprocessing import parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -147,7 +148,10 @@ def application() -> FastAPI:
     from mapl.service.app import create_app
 
     write_log()
-    die_with_parent(os.getppid())  # a worker that outlived its parent would hold the port, and nobody would stop it
+    # A worker that outlived its parent would hold the port, and nobody would stop it. Who started it is asked of
+    # multiprocessing: after a slow start on a busy machine the system may have given it another parent already.
+    started_by = parent_process()
+    die_with_parent(os.getppid() if started_by is None or started_by.pid is None else started_by.pid)
     _allow_connections()
     return create_app(Opening.from_json(os.environ[OPENING]).opened())
 
