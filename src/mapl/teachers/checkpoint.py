@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mapl.errors import InvalidData
 
 
-def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
+def write_arrays(path: Path, **arrays: Any) -> None:
     """Write arrays into a file that only its owner may read; a crash leaves the old file or the new one."""
     descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
     try:
