@@ -51,7 +51,8 @@ from mapl.pipeline.votes.teachers_plan import plan_teachers
 from mapl.planning.rules.method import method_for
 from mapl.release import MemoryLedger
 from mapl.students import train_student
-from mapl.students.on_counts import Round, TaughtByCounts, train_on_counts
+from mapl.students.on_counts import train_on_counts
+from mapl.students.taught_by_counts import Round, TaughtByCounts
 from mapl.teachers import as_learner
 from mapl.types import Budget
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -24,3 +25,16 @@ def test_who_waits_waits_for_a_minute_at_least() -> None:
         if float(found[1]) < LEAST
     }
     assert not short
+
+
+def test_who_asks_a_server_says_how_long_to_wait() -> None:
+    """Left to itself, httpx gives up after five seconds by the clock."""
+    hasty = {
+        f"{path.name}:{call.lineno}"
+        for path in Path(__file__).parent.rglob("*.py")
+        if "httpx." in (text := path.read_text(encoding="utf-8"))
+        for call in ast.walk(ast.parse(text))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("httpx.get", "httpx.post", "httpx.Client")
+        if not {"timeout", "transport"} & {one.arg for one in call.keywords}
+    }
+    assert not hasty

@@ -11,9 +11,10 @@ import pytest
 
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms.mechanism import Task
+from mapl.mechanisms.tables.offset_table import LinkDesign
 from mapl.mechanisms.votes.ladder import Ladder
 from mapl.mechanisms.votes.ladder_then_link import LadderThenLink
-from mapl.mechanisms.votes.link import LinkDesign, build
+from mapl.mechanisms.votes.link import build
 from mapl.noise import ONE, SeededCoins
 from mapl.types import ABSTAIN, Budget, State, Tallies
 

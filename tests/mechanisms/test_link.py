@@ -16,16 +16,9 @@ from hypothesis import strategies as st
 from mapl.accounting import ORDERS
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms.mechanism import Task
+from mapl.mechanisms.tables.offset_table import OffsetTable, bernoulli_divergence
 from mapl.mechanisms.votes.lattice_link import WHOLE, GapWeights, LatticeLink, LinkByClasses, build
-from mapl.mechanisms.votes.link import (
-    Link,
-    OffsetTable,
-    bernoulli_divergence,
-    build_certified_table,
-    climb,
-    design,
-    lowest_step,
-)
+from mapl.mechanisms.votes.link import Link, build_certified_table, climb, design, lowest_step
 from mapl.noise import ONE, SeededCoins
 from mapl.types import Budget, State, Tallies
 

@@ -17,7 +17,7 @@ MUTANTS = (
         name="foreign-rows-handed-out",
         breaks="A teacher gets rows whose ids belong to another shard, without a word.",
         file="data/units/shards.py",
-        old="if (self.shards.of(self.ids[i] for i in members) != k).any():",
+        old="if (self._shard_now(members) != k).any():",
         new="if k < 0:",
         killers=("tests/data/test_shards.py::test_a_foreign_row_is_refused_at_the_door",),
     ),

@@ -33,8 +33,9 @@ from mapl.pipeline.request import Request
 from mapl.release import Entry, MemoryLedger
 from mapl.release.cell_counts import MOST_ENTRIES, CellCounts
 from mapl.release.ledger.sqlite import SqliteLedger
-from mapl.students.on_counts import CountStudent, Round
+from mapl.students.on_counts import CountStudent
 from mapl.students.student import Student
+from mapl.students.taught_by_counts import Round
 from mapl.types import ABSTAIN, Adjacency, Budget
 
 Record = tuple[str, float | None, str, int]

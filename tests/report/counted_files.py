@@ -18,7 +18,7 @@ from mapl.release.ledger.ledger import Limits
 from mapl.release.ledger.memory import MemoryLedger
 from mapl.release.statement.cell_promise import cells_promise
 from mapl.release.statement.cell_statement import Spent, state_counts
-from mapl.students.on_counts import Round, TaughtByCounts
+from mapl.students.taught_by_counts import Round, TaughtByCounts
 from mapl.types import ABSTAIN, Adjacency, Budget, State
 
 N_CELLS, PER_CELL = 60, 2

@@ -30,7 +30,7 @@ from mapl.report import Report, render
 from mapl.report.cell_map import MOST_BINS, MOST_MARKS, CellMap, Far, find_leaders
 from mapl.report.counting import Counting
 from mapl.report.plots.cell_map import N_COLOURS, OTHER, Scale, class_styles, legend_of
-from mapl.students.on_counts import Round, TaughtByCounts
+from mapl.students.taught_by_counts import Round, TaughtByCounts
 from mapl.types import ABSTAIN
 
 CLASSES = Classes(("no", "yes"))

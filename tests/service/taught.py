@@ -116,7 +116,7 @@ def _await_ready(running: Process) -> None:
         if running.process.poll() is not None:
             raise AssertionError(running.process.communicate())
         with suppress(httpx.TransportError):
-            if httpx.get(f"{running.url}/readyz", trust_env=False).status_code == 200:
+            if httpx.get(f"{running.url}/readyz", trust_env=False, timeout=PATIENCE).status_code == 200:
                 return
         time.sleep(0.2)
     raise AssertionError("the server did not come up")

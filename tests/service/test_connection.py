@@ -15,6 +15,8 @@ from mapl.service.settings import ServerSettings
 PATIENCE = 300.0
 """Seconds that a test waits for what must come at some time."""
 
+TRIES = 20
+
 HEAD = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
 
@@ -38,6 +40,20 @@ def ended(one: socket.socket) -> bool:
         return one.recv(100) == b""
     except ConnectionResetError:
         return True
+
+
+def is_told(served: Served, said: bytes, *parts: bytes) -> bool:
+    """Send something in parts, and say whether what comes back begins as it must.
+
+    On a busy machine this test may itself run into the limit between two parts, so it tries again for a while.
+    """
+    for _ in range(TRIES):
+        with connection(served) as slow, suppress(ConnectionResetError, BrokenPipeError):
+            for part in parts:
+                slow.sendall(part)
+            if all_of(slow).startswith(said):
+                return True
+    return False
 
 
 def send_until_refused(one: socket.socket, part: bytes) -> bool:
@@ -68,24 +84,23 @@ def hasty() -> Iterator[Served]:
     ids=["nothing", "half a line", "half a head", "half a form", "half a chunk", "half a body without a key"],
 )
 def test_whoever_does_not_go_on_is_cut_off(hasty: Served, sent: bytes, said: bytes) -> None:
-    with connection(hasty) as slow:
-        slow.sendall(sent)
-        assert all_of(slow).startswith(said)
+    assert is_told(hasty, said, sent)
 
 
 def test_half_a_body_is_cut_with_a_key_too(hasty: Served) -> None:
     key = f"Authorization: Bearer {hasty.key()}\r\n".encode()
-    with connection(hasty) as slow:
-        slow.sendall(HEAD % b"/v1/answers" + key + b"Content-Length: 9\r\n\r\n{")
-        assert all_of(slow).startswith(b"HTTP/1.1 408 ")
+    assert is_told(hasty, b"HTTP/1.1 408 ", HEAD % b"/v1/answers" + key + b"Content-Length: 9\r\n\r\n{")
 
 
 def test_a_second_request_of_a_connection_has_its_time_too(hasty: Served) -> None:
-    with connection(hasty) as slow:
-        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert slow.recv(4096).startswith(b"HTTP/1.1 200 ")
-        slow.sendall(b"GET /healthz HTTP/1.1\r\n")
-        assert all_of(slow).startswith(b"HTTP/1.1 408 ")
+    for _ in range(TRIES):  # as in `is_told`
+        with connection(hasty) as slow, suppress(ConnectionResetError, BrokenPipeError):
+            slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            if slow.recv(4096).startswith(b"HTTP/1.1 200 "):
+                slow.sendall(b"GET /healthz HTTP/1.1\r\n")
+                if all_of(slow).startswith(b"HTTP/1.1 408 "):
+                    return
+    pytest.fail("a second request that does not go on is not told so")
 
 
 def test_a_head_without_end_is_refused(hasty: Served) -> None:
@@ -105,10 +120,9 @@ def test_a_refused_body_is_not_listened_to_for_ever(hasty: Served) -> None:
 
 def test_what_follows_a_body_is_not_kept(hasty: Served) -> None:
     """Trailers count neither as headers nor as anything else."""
-    with connection(hasty) as odd:
-        odd.sendall(b"POST /page/sign-in HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
-        odd.sendall(b"".join(b"X-%d: y\r\n" % i for i in range(100)) + b"\r\n")
-        assert odd.recv(4096).startswith(b"HTTP/1.1 401 ")
+    body = b"POST /page/sign-in HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+    trailers = b"".join(b"X-%d: y\r\n" % i for i in range(100)) + b"\r\n"
+    assert is_told(hasty, b"HTTP/1.1 401 ", body, trailers)
 
 
 def test_hundreds_of_slow_sign_ins_take_nobodys_place() -> None:

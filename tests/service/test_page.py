@@ -63,7 +63,7 @@ def test_without_a_session_there_is_only_the_form_to_sign_in(served: Served) -> 
 
 
 def test_the_cookie_is_for_this_site_only_and_is_no_key(served: Served) -> None:
-    with httpx.Client(base_url=served.url, trust_env=False) as client:
+    with httpx.Client(base_url=served.url, trust_env=False, timeout=300) as client:
         reply = client.post("/page/sign-in", data={"key": served.key("ask")})
         cookie = reply.headers["set-cookie"]
         assert reply.status_code == 303
@@ -76,7 +76,7 @@ def test_the_cookie_is_for_this_site_only_and_is_no_key(served: Served) -> None:
         assert client.post("/v1/answers", json={"rows": [[5, "a"]]}).status_code == 401
         value = client.cookies[COOKIE]
         for forged in (value[:-1] + ("0" if value[-1] != "0" else "1"), value.replace(".", "..", 1), "", "a.b.c"):
-            with httpx.Client(base_url=served.url, cookies={COOKIE: forged}, trust_env=False) as other:
+            with httpx.Client(base_url=served.url, cookies={COOKIE: forged}, trust_env=False, timeout=300) as other:
                 assert other.get("/page/budget").status_code == 401
 
 
@@ -89,7 +89,9 @@ def test_a_cookie_ends_with_its_session_and_a_page_renews_it(
         stolen = client.cookies[COOKIE]
 
         def tried(cookie: str) -> int:
-            return httpx.get(f"{served.url}/page/budget", cookies={COOKIE: cookie}, trust_env=False).status_code
+            return httpx.get(
+                f"{served.url}/page/budget", cookies={COOKIE: cookie}, trust_env=False, timeout=300
+            ).status_code
 
         assert tried(stolen) == 200
         monkeypatch.setattr(time, "time", lambda: now + QUIET - 1)
@@ -103,7 +105,7 @@ def test_a_cookie_ends_with_its_session_and_a_page_renews_it(
 
 
 def test_behind_a_proxy_with_tls_the_cookie_is_for_tls_only(served: Served) -> None:
-    with httpx.Client(base_url=served.url, trust_env=False) as client:
+    with httpx.Client(base_url=served.url, trust_env=False, timeout=300) as client:
         for told, secure in (({"X-Forwarded-Proto": "https"}, True), ({}, False)):
             reply = client.post("/page/sign-in", data={"key": served.key("ask")}, headers=told)
             assert ("secure" in reply.headers["set-cookie"].lower()) is secure
@@ -237,7 +239,10 @@ def test_a_file_that_is_not_as_declared_is_refused_in_words(content: bytes, word
 
 
 def test_a_file_beyond_a_cap_or_the_budget_is_warned_of() -> None:
-    with serving(StandInRun(queries=1)) as served, httpx.Client(base_url=served.url, trust_env=False) as client:
+    with (
+        serving(StandInRun(queries=1)) as served,
+        httpx.Client(base_url=served.url, trust_env=False, timeout=300) as client,
+    ):
         for token, words in (
             (served.key("ask", most=1), "may ask 1 more"),
             (served.key("ask"), "budget ends within"),
@@ -290,7 +295,7 @@ def test_an_admin_makes_and_revokes_keys(served: Served) -> None:
 
 def test_a_revoked_key_ends_its_sessions(served: Served) -> None:
     token = served.key("ask", most=5)
-    with httpx.Client(base_url=served.url, follow_redirects=True, trust_env=False) as client:
+    with httpx.Client(base_url=served.url, follow_redirects=True, trust_env=False, timeout=300) as client:
         assert "Budget" in client.post("/page/sign-in", data={"key": token}).text
         served.ledger.revoke_key(token.split("_")[1])
         served.service.entrance.forget()

@@ -73,7 +73,7 @@ def test_nobody_comes_in_without_a_key(served: Served) -> None:
         {"Cookie": f"{COOKIE}={token}"},
     ]
     for header in headers:
-        with httpx.Client(base_url=served.url, headers=header, trust_env=False) as client:
+        with httpx.Client(base_url=served.url, headers=header, trust_env=False, timeout=300) as client:
             for method, path in ALLOWED:
                 reply = call(client, method, path)
                 assert (reply.status_code, reply.headers["www-authenticate"]) == (401, "Bearer"), path

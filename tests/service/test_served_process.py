@@ -61,7 +61,9 @@ def test_a_server_goes_on_where_it_ended_and_says_nothing_private(run: Path) -> 
 def replies(url: str, key: str) -> list[httpx.Response]:
     """Ask for everything there is, rightly and wrongly."""
     bad = [[[CANARY, "red", "a"]], [[1.0, "red"]], [{"x": 1, "colour": 2, "note": CANARY, "more": CANARY}], CANARY]
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, trust_env=False) as http:
+    with httpx.Client(
+        base_url=url, headers={"Authorization": f"Bearer {key}"}, trust_env=False, timeout=PATIENCE
+    ) as http:
         seen = [http.post("/v1/answers", json={"rows": rows}) for rows in (ROWS, *bad)]
         seen.append(http.post("/v1/answers", content=CANARY, headers={"Content-Type": "application/json"}))
         seen += [http.get(path) for path in (f"/v1/answers/{CANARY}", f"/{CANARY}", f"/v1/ledger?after={CANARY}")]
@@ -128,7 +130,9 @@ def one_of_many_bodies(url: str, key: str) -> None:
 
 def requests_counted(url: str, key: str) -> int:
     """Return how many requests the metrics tell of, by a connection of its own."""
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, trust_env=False) as http:
+    with httpx.Client(
+        base_url=url, headers={"Authorization": f"Bearer {key}"}, trust_env=False, timeout=PATIENCE
+    ) as http:
         shown = http.get("/metrics").text
     return sum(
         int(float(line.split()[-1])) for line in shown.splitlines() if line.startswith("mapl_requests_total")
@@ -137,13 +141,13 @@ def requests_counted(url: str, key: str) -> int:
 
 def ended_everywhere(url: str, key: str) -> None:
     """Sign out once, and try the cookie until both workers were asked, most likely."""
-    with httpx.Client(base_url=url, trust_env=False) as browser:
+    with httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE) as browser:
         browser.post("/page/sign-in", data={"key": key})
         stolen = dict(browser.cookies)
         assert browser.get("/page/budget").status_code == 200
         browser.post("/page/sign-out")
     for _ in range(12):
-        assert httpx.get(f"{url}/page/budget", cookies=stolen, trust_env=False).status_code == 401
+        assert httpx.get(f"{url}/page/budget", cookies=stolen, trust_env=False, timeout=PATIENCE).status_code == 401
 
 
 def test_no_worker_outlives_its_parent(run: Path) -> None:
@@ -211,7 +215,7 @@ def test_a_folder_of_runs_is_looked_at_again_when_told(run: Path, tmp_path: Path
         (tmp_path / "first").unlink()
         server.process.send_signal(signal.SIGHUP)
         _await_status(f"{server.url}/runs/first/readyz", 404)
-        assert httpx.get(f"{server.url}/runs/second/readyz", trust_env=False).status_code == 200
+        assert httpx.get(f"{server.url}/runs/second/readyz", trust_env=False, timeout=PATIENCE).status_code == 200
         assert server.stop() == 0
     assert CANARY not in server.said
 

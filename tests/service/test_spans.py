@@ -137,4 +137,4 @@ def test_without_an_address_nothing_is_made() -> None:
 def test_a_server_without_spans_answers_all_the_same() -> None:
     service = Service.open(StandInRun(), MemoryLedger(), SeededCoins(1))
     with running(create_app(service), ServerSettings()) as url:
-        assert httpx.get(f"{url}/healthz", trust_env=False).status_code == 200
+        assert httpx.get(f"{url}/healthz", trust_env=False, timeout=300).status_code == 200

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
 from scipy.stats import mannwhitneyu
 from stand_in import StandInRun, serving
 
@@ -27,6 +26,5 @@ def test_nothing_but_the_words_tells_an_answer_from_an_abstention() -> None:
                 sizes.add((len(reply.content), len(reply.headers["content-length"]), tuple(reply.headers)))
     assert len(sizes) == 1
     assert min(map(len, took.values())) > TRIALS // 2
+    # By ranks, of trials that take turns: a busy machine delays both kinds alike, and no limit of seconds decides.
     assert mannwhitneyu(took["answered"], took["abstained"]).pvalue > NEVER
-    answered, abstained = (float(np.median(times)) for times in took.values())
-    assert abs(answered - abstained) < 0.5 * max(answered, abstained)

@@ -32,10 +32,11 @@ from mapl.data.tables.schema import draft_schema
 from mapl.students import train_student
 from mapl.students.file.student_file import dumps
 from mapl.students.images import network_training
-from mapl.students.on_counts import Round, TaughtByCounts, train_on_counts
+from mapl.students.on_counts import train_on_counts
 from mapl.students.soft.student import train_soft_student
 from mapl.students.strategies.names import STRATEGIES
 from mapl.students.student import Student
+from mapl.students.taught_by_counts import Round, TaughtByCounts
 from mapl.teachers.learners.presets import PRESETS
 
 Train = Callable[[], Student]

@@ -22,9 +22,10 @@ from mapl.data.tables.number_range import NumberRange, ends
 from mapl.data.tables.schema import Schema, draft_schema
 from mapl.students import Student, Voting, train_student
 from mapl.students.moments.student import MomentsLesson, MomentsStudent
-from mapl.students.on_counts import Round, TaughtByCounts, train_on_counts
+from mapl.students.on_counts import train_on_counts
 from mapl.students.probabilities.scale import ScoreScale
 from mapl.students.soft.student import train_soft_student
+from mapl.students.taught_by_counts import Round, TaughtByCounts
 
 THREE = Classes(("low", "middle", "high"))
 PUBLIC = public_table(240)

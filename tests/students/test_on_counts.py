@@ -20,7 +20,8 @@ from mapl.errors import InvalidData, InvalidParameter
 from mapl.noise import SeededCoins
 from mapl.release.cell_counts import CellCounts
 from mapl.students import load, save
-from mapl.students.on_counts import CANDIDATES, Round, TaughtByCounts, train_on_counts
+from mapl.students.on_counts import CANDIDATES, train_on_counts
+from mapl.students.taught_by_counts import Round, TaughtByCounts
 from mapl.types import ABSTAIN
 
 TWO, THREE = Classes(("no", "yes")), Classes(("a", "b", "c"))

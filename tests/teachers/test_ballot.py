@@ -105,7 +105,7 @@ def test_a_failed_save_leaves_the_old_checkpoint(tmp_path: Path, monkeypatch: py
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mapl.teachers.ballot.os.fsync", full)
+    monkeypatch.setattr("mapl.teachers.checkpoint.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
         filled([[1, 1, 1]]).save(path)
     assert path.read_bytes() == before

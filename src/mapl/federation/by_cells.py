@@ -21,8 +21,9 @@ from mapl.pipeline.place import Workplace
 from mapl.pipeline.votes.labelling import Labelled
 from mapl.release import Released
 from mapl.release.cell_counts import CellCounts
-from mapl.students.on_counts import CountStudent, Round, TaughtByCounts
+from mapl.students.on_counts import CountStudent
 from mapl.students.student import Student
+from mapl.students.taught_by_counts import Round, TaughtByCounts
 from mapl.types import ABSTAIN, Integers, State
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapl.errors import GuaranteeBroken, InvalidData
+from mapl.teachers.checkpoint import broken_ballot, read_arrays, write_arrays
 from mapl.types import MAX_TEACHERS, Tallies, positive_integer
 
 FALLBACK = 0
@@ -109,31 +107,16 @@ class Ballot:
 
     def save(self, path: Path) -> None:
         """Write a checkpoint that only its owner may read; a crash leaves the old one or the new one."""
-        descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
-        try:
-            with open(descriptor, "wb") as opened:
-                np.savez(opened, counts=self._counts, voted=self._voted, own_errors=self._own_errors)
-                opened.flush()
-                os.fsync(opened.fileno())
-            os.replace(unfinished, path)
-        except BaseException:
-            Path(unfinished).unlink(missing_ok=True)
-            raise
+        write_arrays(path, counts=self._counts, voted=self._voted, own_errors=self._own_errors)
 
     @classmethod
     def load(cls, path: Path) -> Ballot:
         """Read a checkpoint that `save` wrote."""
-        try:
-            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
-                counts, voted, own_errors = stored["counts"], stored["voted"], stored["own_errors"]
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
-            raise InvalidData(
-                f"The ballot {path} is missing or damaged; delete it to poll the teachers again, which is free."
-            ) from None
+        counts, voted, own_errors = read_arrays(path, "counts", "voted", "own_errors")
         whole = counts.ndim == 2 and counts.dtype == np.int32 and voted.ndim == 1 and voted.dtype == np.bool_
         whole = whole and own_errors.shape == (len(voted), 2) and own_errors.dtype == np.int64
         if not whole or counts.min(initial=0) < 0 or (counts.sum(axis=1) != np.count_nonzero(voted)).any():
-            raise InvalidData(f"The ballot {path} does not add up; delete it to poll the teachers again.")
+            raise broken_ballot(path)
         ballot = cls(counts.shape[0], counts.shape[1], len(voted))
         ballot._counts, ballot._voted, ballot._own_errors = counts, voted, own_errors
         return ballot

@@ -11,9 +11,10 @@ import pytest
 from mapl.data import Classes, draft_schema
 from mapl.noise import SeededCoins
 from mapl.release.cell_counts import CellCounts
-from mapl.students.on_counts import Round, TaughtByCounts, train_on_counts
+from mapl.students.on_counts import train_on_counts
 from mapl.students.probabilities.by_counts import scale_by_counts
 from mapl.students.student import Student
+from mapl.students.taught_by_counts import Round, TaughtByCounts
 from mapl.types import Floats
 
 N_CELLS, PEOPLE, EPSILON = 1500, 6, 0.5

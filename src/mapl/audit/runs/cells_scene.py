@@ -24,7 +24,8 @@ from mapl.pipeline.place import Workplace
 from mapl.pipeline.request import Request
 from mapl.release.cell_counts import CellCounts
 from mapl.release.ledger.memory import MemoryLedger
-from mapl.students.on_counts import CountStudent, Round
+from mapl.students.on_counts import CountStudent
+from mapl.students.taught_by_counts import Round
 from mapl.types import ABSTAIN, Codes, Flags, Integers
 
 

@@ -69,3 +69,10 @@ class Identities(Sequence[bytes]):
 
     def __repr__(self) -> str:
         return "Identities(private)"
+
+
+def take_identities(ids: Sequence[bytes], places: NDArray[np.int64]) -> Iterable[bytes]:
+    """Return the identities of some rows, whatever sequence holds them; a column is read in blocks."""
+    if isinstance(ids, Identities):
+        return Identities(ids.column.take(pa.array(places)))
+    return (ids[place] for place in places)

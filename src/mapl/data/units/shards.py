@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows
-from mapl.data.units.identities import Identities
+from mapl.data.units.identities import Identities, take_identities
 from mapl.data.units.unit_names import unit_bytes
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.types import MAX_TEACHERS, Labels, positive_integer
@@ -163,7 +163,7 @@ class Sharded:
             If the identity of a row about to be handed out belongs to another shard.
         """
         members = self.members(k)
-        if (self.shards.of(self.ids[i] for i in members) != k).any():
+        if (self._shard_now(members) != k).any():
             raise GuaranteeBroken(_FOREIGN)
         return self.rows.take(members).open(), self.labels[members]
 
@@ -177,9 +177,13 @@ class Sharded:
         """
         members = np.concatenate([self.members(k) for k in teachers])
         expected = np.repeat(teachers, [len(self.members(k)) for k in teachers])
-        if (self.shards.of(self.ids[i] for i in members) != expected).any():
+        if (self._shard_now(members) != expected).any():
             raise GuaranteeBroken(_FOREIGN)
         return self.rows.take(members).open(), self.labels[members]
+
+    def _shard_now(self, members: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the shard of some rows by their identities, which are looked at anew."""
+        return self.shards.of(take_identities(self.ids, members))
 
     def verify(self) -> None:
         """Check that every row is in one shard and that no identity is in two.

@@ -11,17 +11,11 @@ import numpy as np
 from mapl.accounting import ORDERS, Loss, capacity
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.mechanisms.mechanism import Parameters, PricedByLoss, Task, until_nth
+from mapl.mechanisms.tables.offset_table import LinkDesign, OffsetTable, two_sided
 from mapl.mechanisms.votes import ladder as first
 from mapl.mechanisms.votes import link as second
 from mapl.mechanisms.votes.ladder import FAILURE_SHARES, Ladder
-from mapl.mechanisms.votes.link import (
-    LEAST_DIVERGENCE,
-    LinkDesign,
-    OffsetTable,
-    above_one,
-    build_certified_table,
-    two_sided,
-)
+from mapl.mechanisms.votes.link import LEAST_DIVERGENCE, above_one, build_certified_table
 from mapl.noise import ONE, Coins
 from mapl.types import Budget, Distances, Floats, Outcome, State, Tallies, positive_integer
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from mapl.accounting import ORDERS, Loss
 from mapl.errors import CannotCalibrate, GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms.mechanism import Parameters, PricedByLoss, Task
+from mapl.mechanisms.tables.offset_table import LinkDesign
 from mapl.mechanisms.votes.link import (
     LAST_ERROR,
     Link,
-    LinkDesign,
     affordable,
     climb,
     design,

@@ -23,8 +23,9 @@ from mapl.pipeline.votes.labelling import Labelled
 from mapl.release import Limits, Released
 from mapl.release.cell_counts import CellCounts, release_counts
 from mapl.release.statement.cell_statement import Spent, state_counts
-from mapl.students.on_counts import CountStudent, Round, TaughtByCounts
+from mapl.students.on_counts import CountStudent
 from mapl.students.student import Student
+from mapl.students.taught_by_counts import Round, TaughtByCounts
 from mapl.types import ABSTAIN, State
 
 FAR_SHARE = 0.05

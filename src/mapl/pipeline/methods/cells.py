@@ -21,8 +21,9 @@ from mapl.pipeline.request import Request
 from mapl.pipeline.watch import Watch
 from mapl.release.statement.promise import Promise
 from mapl.students.file.student_file import REHEARSED_ROWS, check_usable
-from mapl.students.on_counts import CountStudent, Round
+from mapl.students.on_counts import CountStudent
 from mapl.students.student import Student
+from mapl.students.taught_by_counts import Round
 
 CELLS = "cells"
 

@@ -11,7 +11,8 @@ from mapl.noise import SeededCoins
 from mapl.pipeline.counts.cells_plan import FIRST, plan_cells
 from mapl.pipeline.rehearsal.stand_ins import StandIns
 from mapl.pipeline.request import Request
-from mapl.students.on_counts import CountStudent, Round
+from mapl.students.on_counts import CountStudent
+from mapl.students.taught_by_counts import Round
 from mapl.types import Integers, Labels
 
 

@@ -4,7 +4,7 @@ from mapl.reproduce.worlds.few_rules import FewRules, voting_fails, voting_wins
 from mapl.reproduce.worlds.halfspaces import HalfspaceWorld
 from mapl.reproduce.worlds.label_noise import LabelNoise
 from mapl.reproduce.worlds.thresholds import ThresholdWorld
-from mapl.reproduce.worlds.world import World, regret
+from mapl.reproduce.worlds.world import World
 
 __all__ = [
     "FewRules",
@@ -12,7 +12,6 @@ __all__ = [
     "LabelNoise",
     "ThresholdWorld",
     "World",
-    "regret",
     "voting_fails",
     "voting_wins",
 ]

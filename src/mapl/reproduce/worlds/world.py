@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from mapl.types import Floats, Labels
 
@@ -35,13 +33,3 @@ class World(Protocol):
     def regression(self, X: Floats) -> Floats:
         """Return r(x), the chance that the label of each row is 1."""
         ...
-
-
-def regret(world: World, X: Floats, predicted: NDArray[np.integer]) -> float:
-    """Return by how much the error of any predictions exceeds Bayes' on these rows, with labels averaged out.
-
-    It equals the mean of 2 |r(x) - 1/2| over the rows on which the two differ, and is an unbiased estimate of the
-    excess risk that no noise of labels disturbs.
-    """
-    lost = 2 * np.abs(world.regression(X) - 0.5)
-    return float(np.mean(lost * (predicted != world.bayes(X))))

@@ -21,6 +21,9 @@ from mapl.students.file.skops_import import import_skops
 PLAN = "schema.json"
 """The member by which skops builds a model; the others are its arrays."""
 
+HEADER, OF_NUMBERS = 10, b"{'descr': '"
+"""Where a stored array tells what it holds, and how that begins where it holds no records, which is a list."""
+
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 UNIX, OWNER_ONLY = 3, 0o100600 << 16
 
@@ -79,7 +82,7 @@ class Names:
 
 def without_gaps(member: bytes) -> bytes:
     """Return a stored array with zeros between the fields of its records, where memory's leftovers were."""
-    if not member.startswith(np.lib.format.MAGIC_PREFIX):
+    if not member.startswith(np.lib.format.MAGIC_PREFIX) or member[HEADER:].startswith(OF_NUMBERS):
         return member
     array = np.load(BytesIO(member), allow_pickle=False)
     if array.dtype.names is None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,6 +12,7 @@ from numpy.typing import NDArray
 from mapl.data.tables.rows import Rows, n_rows
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms.scores.scores import TOP, Marks, Scores
+from mapl.teachers.checkpoint import broken_ballot, read_arrays, write_arrays
 from mapl.teachers.learners.estimator import EstimatorLearner, FittedEstimator
 from mapl.teachers.learners.function import FittedFunction, FunctionLearner
 from mapl.teachers.learners.learner import Learner
@@ -189,16 +187,7 @@ class ScoreBallot:
 
     def save(self, path: Path) -> None:
         """Write a checkpoint that only its owner may read; a crash leaves the old one or the new one."""
-        descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
-        try:
-            with open(descriptor, "wb") as opened:
-                np.savez(opened, marks=self._marks, heard=self._heard)
-                opened.flush()
-                os.fsync(opened.fileno())
-            os.replace(unfinished, path)
-        except BaseException:
-            Path(unfinished).unlink(missing_ok=True)
-            raise
+        write_arrays(path, marks=self._marks, heard=self._heard)
 
     @classmethod
     def load(cls, path: Path) -> ScoreBallot:
@@ -210,16 +199,10 @@ class ScoreBallot:
 
     @staticmethod
     def _stored(path: Path) -> tuple[Marks, NDArray[np.bool_]]:
-        try:
-            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
-                marks, heard = stored["marks"], stored["heard"]
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
-            raise InvalidData(
-                f"The ballot {path} is missing or damaged; delete it to ask the teachers again, which is free."
-            ) from None
+        marks, heard = read_arrays(path, "marks", "heard")
         whole = marks.ndim == 2 and marks.dtype == np.uint16 and heard.dtype == np.bool_
         if not whole or heard.shape != marks.shape[:1] or marks.max(initial=0) > TOP:
-            raise InvalidData(f"The ballot {path} does not add up; delete it to ask the teachers again.")
+            raise broken_ballot(path)
         return marks, heard
 
     def __repr__(self) -> str:

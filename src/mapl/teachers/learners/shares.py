@@ -14,6 +14,7 @@ from mapl.data.tables.rows import Rows, n_rows
 from mapl.errors import InvalidData
 from mapl.mechanisms.scores.scores import TOP, Marks
 from mapl.mechanisms.scores.shares import Shares, even_shares
+from mapl.teachers.checkpoint import broken_ballot
 from mapl.teachers.learners.estimator import EstimatorLearner, FittedEstimator
 from mapl.teachers.learners.function import FittedFunction, FunctionLearner
 from mapl.teachers.learners.learner import Learner
@@ -133,7 +134,7 @@ class ShareBallot(ScoreBallot):
         """Read a checkpoint that `save` wrote."""
         marks, heard = cls._stored(path)
         if marks.shape[1] % n_classes:
-            raise InvalidData(f"The ballot {path} does not add up; delete it to ask the teachers again.")
+            raise broken_ballot(path)
         ballot = cls(marks.shape[1] // n_classes, marks.shape[0], n_classes)
         ballot._marks, ballot._heard = marks, heard
         return ballot
