@@ -76,6 +76,8 @@ def numbers(column: Entries) -> NDArray[np.float64]:
     if is_date(column.type):
         microseconds = moments(column).cast(pa.int64()).cast(pa.float64(), safe=False)
         return as_floats(pc.divide(microseconds, MICROSECONDS_PER_DAY))
+    if pa.types.is_floating(column.type):
+        return as_floats(column.cast(pa.float64()))  # NaN is missing already
     return as_floats(reals(column))
 
 

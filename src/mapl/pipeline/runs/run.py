@@ -312,7 +312,7 @@ def same_run(prepared: Prepared[Any], case: Case, table: PrivateTable, **more: A
     public = case.public
     return {
         "version": __version__,
-        "table": fingerprint(table.rows.open(), table.labels, table.unit_ids),
+        "table": fingerprint(table.rows.open(), table.labels, table.unit_ids, let_go=table.rows.let_go),
         "public": fingerprint(public.rows, public.truth),
         "unit": case.declared.unit,
         **_values_of(case.declared),
