@@ -93,6 +93,7 @@ OPENERS = {
     "pipeline/counts/counting_afar.py",  # each record's cell, on a worker of a cluster
     "pipeline/counts/one_record.py",  # which of a unit's records is the latest
     "pipeline/runs/inputs.py",  # where only labels are private: the features of questions
+    "pipeline/runs/owner_check.py",  # how cells were read, counted for the owner alone
     "pipeline/runs/private_input.py",  # blocks as they were read, put together
     "pipeline/runs/run.py",  # the fingerprint of a run, which stays in its private half
 }

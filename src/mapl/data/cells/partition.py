@@ -30,7 +30,7 @@ SCORES_AT_ONCE = 1 << 24
 """Distances that are held at the same time, 64 MB of them at most."""
 
 SCORES_NEARBY, ROWS_NEARBY = 1 << 18, 512
-"""So many distances, or those of so many rows, are still in the processor's cache when the nearest is looked for."""
+"""So many distances, or those of so many rows, are still in the cache when the nearest is looked for."""
 
 MOST_CLUSTERED = 100_000
 MOST_MEASURED = 2_000
