@@ -72,12 +72,12 @@ def moments(column: Entries, order: str = "") -> Entries:
 
 def numbers(column: Entries) -> NDArray[np.float64]:
     """Return a column as numbers, NaN where an entry is missing or no number; dates count the days since 1970."""
+    if column.type == pa.float64():  # as conformed rows have them; NaN is missing already
+        return as_floats(column)
     column = decode(column)
     if is_date(column.type):
         microseconds = moments(column).cast(pa.int64()).cast(pa.float64(), safe=False)
         return as_floats(pc.divide(microseconds, MICROSECONDS_PER_DAY))
-    if pa.types.is_floating(column.type):
-        return as_floats(column.cast(pa.float64()))  # NaN is missing already
     return as_floats(reals(column))
 
 

@@ -36,7 +36,7 @@ class Spool:
         self._blocks: list[list[pa.Array]] = []
         self._held = 0
         self._stored: list[StoredColumn] | None = None
-        self._rest: list[pa.Array] | None = None
+        self._rest: list[pa.Array] = []
 
     @property
     def is_stored(self) -> bool:
@@ -69,7 +69,7 @@ class Spool:
         """Return every column in one piece; nothing can be added any more."""
         if self._stored is None:
             return [pa.concat_arrays(list(parts)) for parts in zip(*self._blocks, strict=True)]
-        for column, cells in zip(self._stored, self._rest or (), strict=True):
+        for column, cells in zip(self._stored, self._rest, strict=True) if self._rest else ():
             column.append(cells)
         return [column.mapped() for column in self._stored]
 
@@ -80,12 +80,12 @@ class Spool:
 
     def _store(self, block: list[pa.Array]) -> None:
         assert self._stored is not None
-        if self._rest is not None:
+        if self._rest:
             block = [pa.concat_arrays([before, cells]) for before, cells in zip(self._rest, block, strict=True)]
         full = len(block[0]) // BITS * BITS
         for column, cells in zip(self._stored, block, strict=True):
             column.append(cells.slice(0, full))
-        self._rest = [cells.slice(full) for cells in block]
+        self._rest = [cells.slice(full) for cells in block] if full < len(block[0]) else []
 
     def __repr__(self) -> str:
         return "Spool(private)"
