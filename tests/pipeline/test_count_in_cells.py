@@ -26,8 +26,8 @@ from mapl.data.synthetic import LABEL, UNIT
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.errors import InvalidParameter, LedgerError, PlanMismatch
 from mapl.noise import Coins, SystemCoins
-from mapl.pipeline.counts.cells_plan import PlannedCells, plan_cells
 from mapl.pipeline.counts import counting
+from mapl.pipeline.counts.cells_plan import PlannedCells, plan_cells
 from mapl.pipeline.counts.counting import Counted, count, count_in_blocks
 from mapl.pipeline.place import Workplace
 from mapl.pipeline.request import Request
