@@ -84,8 +84,11 @@ PARTS = {
         "Made-up tables of 20 columns of numbers, one run each, seconds of computing; a run has a start that does "
         f"not grow with rows, and may use {MEMORY} (`--memory`). pyarrow scans the same files and adds every "
         "column up by label. Microseconds a row are those of the rows that the larger table has more. "
-        "What is resident includes what the system keeps of mapped scratch files. 50 million rows "
-        "were not measured.",
+        "What is resident includes what the system keeps of mapped scratch files, until it is given back. "
+        "Of ten million rows the files are four, again and again. The parts of a run that grow with rows, side by "
+        "side with the code before (four million rows, turns, busy machine): 2.9 to 3.1 microseconds a row before, "
+        "1.6 to 1.75 now, of which reading and storing 0.7 to 0.8, the fingerprint 0.13, encoding and the nearest "
+        "of 300 cells 0.7 to 0.8. The other lines are older. 50 million rows were not measured.",
     ),
 }
 """What can be measured by itself, as the heads of its table and what is said below."""

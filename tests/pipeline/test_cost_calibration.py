@@ -29,9 +29,10 @@ def test_every_way_gets_rates_and_only_made_up_files_are_read(
     read: list[Path] = []
     real = calibration.read_private
 
-    def watched(address: Path, *arguments: Any) -> Any:
+    def watched(address: Path, *arguments: Any, **named: Any) -> Any:
         read.append(address)
-        return real(address, *arguments)
+        assert named["look"] is not None  # as in a run
+        return real(address, *arguments, **named)
 
     monkeypatch.setattr(calibration, "read_private", watched)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

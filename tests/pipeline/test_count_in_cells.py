@@ -26,8 +26,9 @@ from mapl.data.synthetic import LABEL, UNIT
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.errors import InvalidParameter, LedgerError, PlanMismatch
 from mapl.noise import Coins, SystemCoins
+from mapl.pipeline.counts import counting
 from mapl.pipeline.counts.cells_plan import PlannedCells, plan_cells
-from mapl.pipeline.counts.counting import Counted, count
+from mapl.pipeline.counts.counting import Counted, count, count_in_blocks
 from mapl.pipeline.place import Workplace
 from mapl.pipeline.request import Request
 from mapl.release import Entry, MemoryLedger
@@ -447,6 +448,16 @@ def partial_count(plan: PlannedCells) -> Callable[..., Counted]:
         return count(private(VISITS), public()[0], plan, KEY, Workplace(ledger), **named)
 
     return do
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 1000])
+def test_counts_of_blocks_are_those_of_the_table(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    cells, table = planned().cells, private(VISITS, ids=False)
+    monkeypatch.setattr(counting, "ROWS_AT_ONCE", at_once)
+    whole = cells.counts(table.rows.open(), table.labels, len(CLASSES))
+    assert whole.sum() == len(VISITS)
+    assert (count_in_blocks(cells, table, len(CLASSES)) == whole).all()
+    assert not count_in_blocks(cells, private([], ids=False), len(CLASSES)).any()
 
 
 @pytest.mark.parametrize("more", [(), ("--adjacency", "replace-one", "--per-unit", "latest:age")])

@@ -27,7 +27,10 @@ SEED = 2021
 """Of the choice among public rows. It is public, and the same in every run."""
 
 SCORES_AT_ONCE = 1 << 24
-"""Distances that are held at the same time, 64 MB of them."""
+"""Distances that are held at the same time, 64 MB of them at most."""
+
+SCORES_NEARBY, ROWS_NEARBY = 1 << 18, 512
+"""So many distances, or those of so many rows, are still in the cache when the nearest is looked for."""
 
 MOST_CLUSTERED = 100_000
 MOST_MEASURED = 2_000
@@ -70,8 +73,7 @@ class Nearest:
 
     def of(self, points: Singles) -> Integers:
         found = np.empty(len(points), dtype=np.int64)
-        weights = _weights(self.centres)
-        step = max(1, SCORES_AT_ONCE // len(self.centres))
+        weights, step = _weights(self.centres), _rows_at_once(len(self.centres))
         for start in range(0, len(points), step):
             block = points[start : start + step]
             scores = _with_one(block) @ weights
@@ -79,6 +81,11 @@ class Nearest:
             gaps = (block**2).sum(axis=1) - scores[np.arange(len(block)), nearest]
             found[start : start + step] = np.where(gaps > self.reach, self.far, nearest)
         return found
+
+
+def _rows_at_once(n_centres: int) -> int:
+    """Return how many rows are compared with all centres at the same time."""
+    return max(1, min(SCORES_AT_ONCE // n_centres, max(ROWS_NEARBY, SCORES_NEARBY // n_centres)))
 
 
 def _weights(centres: Singles) -> Singles:
@@ -229,7 +236,7 @@ def _reach(points: Singles, centres: Singles) -> float:
     """
     some = points[np.random.default_rng(SEED).permutation(len(points))[:MOST_MEASURED]]
     gaps = np.empty(len(some))
-    weights, step = _weights(centres), max(1, SCORES_AT_ONCE // len(centres))
+    weights, step = _weights(centres), _rows_at_once(len(centres))
     for start in range(0, len(some), step):
         block = some[start : start + step]
         between = (block**2).sum(axis=1)[:, None] - _with_one(block) @ weights

@@ -17,7 +17,6 @@ from mapl.data.drafts.draft_numbers import WIDEST_DENSE
 from mapl.data.reading.entries import legible, numbers, pixels, places, texts
 from mapl.data.tables.column import Column
 from mapl.data.tables.rows import (
-    CELLS_AT_ONCE,
     Rows,
     as_arrow,
     block_of,
@@ -39,6 +38,9 @@ CLIP = 10.0
 """How many spreads from its centre a number may lie before it counts as lying there."""
 
 TEXT_WIDTH = 1 << 14
+
+CELLS_AT_ONCE = 1 << 18
+"""So many numbers of 64 bits are encoded at a time, few enough to stay in the processor's cache on the way."""
 
 
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -182,13 +184,13 @@ class _Layout:
     def fill(self, out: Matrix, rows: Rows) -> None:
         """Encode a block of rows into a block of zeros."""
         values, at = self._values(rows), len(self.numbers)
-        known = ~np.isnan(values)
+        unknown = np.isnan(values)
         if not is_matrix(rows):
             rows = as_arrow(select(rows, [declared.name for declared in self._of("category", "image")]))
-        out[:, :at] = _standardised(values, self.numbers)
+        out[:, :at] = _standardised(values, self.numbers, unknown)
         for j, declared in enumerate(self.numbers):
             if declared.missing:
-                out[:, at] = ~known[:, j]
+                out[:, at] = unknown[:, j]
                 at += 1
         for declared in self._of("category"):
             with legible(declared.name, declared.kind, "rows"):
@@ -198,7 +200,7 @@ class _Layout:
             at += len(declared.values)
         for j, declared in enumerate(self.numbers if self.bins else ()):
             if declared.cuts:
-                _mark(out[:, at:], np.searchsorted(declared.cuts, values[:, j], side="right"), known[:, j])
+                _mark(out[:, at:], np.searchsorted(declared.cuts, values[:, j], side="right"), ~unknown[:, j])
                 at += len(declared.cuts) + 1
         for declared in self._of("image"):
             out[:, at : at + declared.width] = _image_features(self._pixels(rows, declared), declared)
@@ -222,7 +224,8 @@ class _Layout:
             isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in native(picked).dtypes
         ):
             return np.asarray(picked, dtype=np.float64)
-        table, values = as_arrow(picked), np.empty((n_rows(rows), len(self.numbers)), dtype=np.float64)
+        table = as_arrow(picked)
+        values = np.empty((n_rows(rows), len(self.numbers)), dtype=np.float64, order="F")  # as the table has them
         for j, declared in enumerate(self.numbers):
             with legible(declared.name, declared.kind, "rows"):
                 values[:, j] = numbers(table.column(j))
@@ -243,10 +246,15 @@ class _Layout:
             return pixels(native(rows).column(declared.name), declared.width)
 
 
-def _standardised(values: NDArray[np.float64], declared: tuple[Column, ...]) -> NDArray[np.float64]:
+def _standardised(
+    values: NDArray[np.float64], declared: tuple[Column, ...], unknown: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):
-        scaled = (values - [one.centre for one in declared]) / [one.spread for one in declared]
-    return np.nan_to_num(np.clip(scaled, -CLIP, CLIP, out=scaled), copy=False)
+        scaled = values - [one.centre for one in declared]
+        scaled /= [one.spread for one in declared]
+    np.clip(scaled, -CLIP, CLIP, out=scaled)
+    np.copyto(scaled, 0, where=unknown)  # clipped numbers are finite
+    return scaled
 
 
 def _mark(out: Matrix, place: NDArray[Any], known: NDArray[np.bool_]) -> None:
@@ -257,7 +265,8 @@ def _mark(out: Matrix, place: NDArray[Any], known: NDArray[np.bool_]) -> None:
 
 def _image_features(images: NDArray[Any], declared: Column) -> NDArray[Any]:
     """Standardise pixels by one public centre and spread; better features of images belong here."""
-    return _standardised(np.asarray(images, dtype=np.float64), (declared,))
+    values = np.asarray(images, dtype=np.float64)
+    return _standardised(values, (declared,), np.isnan(values))
 
 
 def _hashed(cells: Any, name: str) -> Any:

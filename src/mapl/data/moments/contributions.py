@@ -17,7 +17,7 @@ from mapl.data.moments.feature_map import UNIT
 from mapl.data.moments.probabilities import add_columns
 from mapl.data.moments.unit_means import LARGEST_RESIDUAL, mean_vectors, means_at_once
 from mapl.data.tables.private_rows import PrivateRows
-from mapl.data.tables.rows import Rows, block_of, n_rows, take
+from mapl.data.tables.rows import Rows, n_rows, take
 from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import unit_bytes
 from mapl.types import Floats, Integers, Labels
@@ -145,15 +145,14 @@ class Crowd:
     def single_blocks(self) -> Iterator[tuple[Rows, Labels]]:
         """Yield the records of units that have one each."""
         rows = self.rows.open()
-        n = n_rows(rows) if self.alone is None else len(self.alone)
         step = min(ROWS_AT_ONCE, max(1, CELLS_AT_ONCE // int(rows.shape[1])))
-        for start in range(0, n, step):
-            stop = min(start + step, n)
-            if self.alone is None:
-                yield block_of(rows, start, stop), self.labels[start:stop]
-            else:
-                where = np.sort(self.alone[start:stop])
-                yield take(rows, where), self.labels[where]
+        if self.alone is None:
+            for start, block in self.rows.open_blocks(step):
+                yield block, self.labels[start : start + n_rows(block)]
+            return
+        for start in range(0, len(self.alone), step):
+            where = np.sort(self.alone[start : start + step])
+            yield take(rows, where), self.labels[where]
 
     def parts(self, at_once: int) -> Iterator[Self]:
         """Yield everybody in parts of about so many records; a unit's records stay together.
@@ -177,13 +176,12 @@ class Crowd:
 
         Rounds then need not encode rows again; whether they do changes no bit of a sum.
         """
-        n, rows = len(self.rows), self.rows.open()
+        n = len(self.rows)
         if n * width * 4 > MOST_KEPT:
             return None
         kept = np.empty((n, width), dtype=np.float32)  # which holds whole numbers up to 2^24
-        for start in range(0, n, ROWS_AT_ONCE):
-            stop = min(start + ROWS_AT_ONCE, n)
-            kept[start:stop] = vectors(block_of(rows, start, stop))
+        for start, block in self.rows.open_blocks(ROWS_AT_ONCE):
+            kept[start : start + n_rows(block)] = vectors(block)
         return replace(self, rows=PrivateRows(kept))
 
     def __repr__(self) -> str:

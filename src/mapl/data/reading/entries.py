@@ -72,6 +72,8 @@ def moments(column: Entries, order: str = "") -> Entries:
 
 def numbers(column: Entries) -> NDArray[np.float64]:
     """Return a column as numbers, NaN where an entry is missing or no number; dates count the days since 1970."""
+    if column.type == pa.float64():  # as conformed rows have them; NaN is missing already
+        return as_floats(column)
     column = decode(column)
     if is_date(column.type):
         microseconds = moments(column).cast(pa.int64()).cast(pa.float64(), safe=False)

@@ -31,11 +31,19 @@ class Gaps:
         return "Gaps(private)"
 
 
-def gaps_of(declared: Column, cells: Any) -> Gaps:
-    """Count the cells of a column that count as missing."""
-    missing = _missing(declared, cells)
-    if not missing.any():
+def gaps_of(declared: Column, cells: Any, read: Any = None) -> Gaps:
+    """Count the cells of a column that count as missing.
+
+    Parameters
+    ----------
+    read
+        The cells as the schema reads them (`conform.as_declared`), where somebody did that already.
+    """
+    if read is None or declared.kind == "text":  # where what is missing is read as nothing at all
+        read = _read(declared, cells)
+    if not read.null_count:
         return Gaps(0, 0)
+    missing = np.asarray(pc.is_null(read), dtype=np.bool_)
     empty = _empty(declared, cells.filter(pa.array(missing)))  # few are, and spelling all cells would take long
     return Gaps(int(np.count_nonzero(empty)), int(np.count_nonzero(~empty)))
 
@@ -45,19 +53,18 @@ def has_illegible(declared: Column, cells: Any) -> bool:
     return declared.kind in REFUSED and gaps_of(declared, cells).illegible > 0
 
 
-def _missing(declared: Column, cells: Any) -> Any:
+def _read(declared: Column, cells: Any) -> Any:
     match declared.kind:
         case "number":
-            read = reals(cells)
+            return reals(cells)
         case "category":
-            read = places(cells, declared.categories, rest=declared.rest)
+            return places(cells, declared.categories, rest=declared.rest)
         case "text":
-            read = texts(cells)
+            return texts(cells)
         case "date":
-            read = moments(cells, declared.order)
+            return moments(cells, declared.order)
         case _:
-            read = images(cells, declared.width)
-    return np.asarray(pc.is_null(read), dtype=np.bool_)
+            return images(cells, declared.width)
 
 
 def _empty(declared: Column, cells: Any) -> Any:

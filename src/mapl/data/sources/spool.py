@@ -36,7 +36,7 @@ class Spool:
         self._blocks: list[list[pa.Array]] = []
         self._held = 0
         self._stored: list[StoredColumn] | None = None
-        self._rest: list[pa.Array] | None = None
+        self._rest: list[pa.Array] = []
 
     @property
     def is_stored(self) -> bool:
@@ -69,18 +69,23 @@ class Spool:
         """Return every column in one piece; nothing can be added any more."""
         if self._stored is None:
             return [pa.concat_arrays(list(parts)) for parts in zip(*self._blocks, strict=True)]
-        for column, cells in zip(self._stored, self._rest or (), strict=True):
+        for column, cells in zip(self._stored, self._rest, strict=True) if self._rest else ():
             column.append(cells)
         return [column.mapped() for column in self._stored]
 
+    def let_go(self) -> None:
+        """Give back the memory that mapped columns take; whoever looks at a row again has it again."""
+        for column in self._stored or ():
+            column.let_go()
+
     def _store(self, block: list[pa.Array]) -> None:
         assert self._stored is not None
-        if self._rest is not None:
+        if self._rest:
             block = [pa.concat_arrays([before, cells]) for before, cells in zip(self._rest, block, strict=True)]
         full = len(block[0]) // BITS * BITS
         for column, cells in zip(self._stored, block, strict=True):
             column.append(cells.slice(0, full))
-        self._rest = [cells.slice(full) for cells in block]
+        self._rest = [cells.slice(full) for cells in block] if full < len(block[0]) else []
 
     def __repr__(self) -> str:
         return "Spool(private)"
@@ -112,9 +117,12 @@ class StoredColumn:
             self._levels = cells.dictionary  # the declared ones, the same in every block
             self._inner.append(cells.indices)
             return
+        if cells.null_count and not self._n_missing:  # nobody asks what is missing as long as nothing is
+            self._present.write(b"\xff" * ((self._n - len(cells)) // BITS))
         self._n_missing += cells.null_count
-        present = cells.is_valid().to_numpy(zero_copy_only=False)
-        self._present.write(np.packbits(present, bitorder="little").tobytes())
+        if self._n_missing:
+            present = cells.is_valid().to_numpy(zero_copy_only=False)
+            self._present.write(np.packbits(present, bitorder="little").tobytes())
         if pa.types.is_fixed_size_list(self._kind):
             assert self._inner is not None
             width = self._kind.list_size
@@ -142,6 +150,13 @@ class StoredColumn:
         parts = [present, self._starts.mapped(), self._values.mapped()]
         return pa.Array.from_buffers(_LONG_KINDS[self._kind], self._n, parts)
 
+    def let_go(self) -> None:
+        """Give back the memory of what is mapped."""
+        for file in (self._present, self._values, self._starts):
+            file.let_go()
+        if self._inner is not None:
+            self._inner.let_go()
+
     def close(self) -> None:
         """Let go of the files."""
         for file in (self._present, self._values, self._starts):
@@ -166,6 +181,7 @@ class ScratchFile:
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
+        self._mapping: mmap.mmap | None = None
 
     def write(self, content: Any) -> None:
         try:
@@ -185,7 +201,13 @@ class ScratchFile:
         """Return the content, of which only what is looked at is in memory."""
         if self._file is None or not os.fstat(self._file.fileno()).st_size:
             return pa.py_buffer(b"")
-        return pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
+        self._mapping = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        return pa.py_buffer(self._mapping)
+
+    def let_go(self) -> None:
+        """Give back the memory of what is mapped: it is shared and read only, so the file still has all of it."""
+        if self._mapping is not None:
+            self._mapping.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         """Let go of the file; what is mapped stays."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.tables.rows import Rows, n_rows, take
+from mapl.data.tables.rows import Rows, block_of, n_rows, take
 from mapl.data.units.identities import Identities
 from mapl.data.units.row_digests import digests
 from mapl.types import Labels
@@ -20,9 +21,15 @@ class PrivateRows:
     So they are no `Rows`: mypy refuses them wherever rows are encoded, drafted, cut into cells, learned from or
     printed, and where nothing checks types such a function finds nothing to take hold of. Whoever hands records to
     a teacher, or adds up what each says by itself, opens them; `tests/data/test_private_rows.py` lists who does.
+
+    Parameters
+    ----------
+    _forget
+        What gives back the memory of rows that were looked at and lie in scratch files, where they do.
     """
 
     _rows: Rows
+    _forget: Callable[[], None] | None = None
 
     def __len__(self) -> int:
         return n_rows(self._rows)
@@ -38,6 +45,17 @@ class PrivateRows:
     def open(self) -> Rows:
         """Return the rows themselves."""
         return self._rows
+
+    def open_blocks(self, size: int) -> Iterator[tuple[int, Rows]]:
+        """Yield the number of the first row of each block, and the block; behind it, memory is given back."""
+        for start in range(0, len(self), size):
+            yield start, block_of(self._rows, start, min(start + size, len(self)))
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Give back the memory of rows that lie in scratch files; they are there when somebody looks again."""
+        if self._forget is not None:
+            self._forget()
 
     def __repr__(self) -> str:
         return "PrivateRows(private)"

@@ -84,6 +84,7 @@ def private_table(
     schema: Schema,
     number_range: NumberRange | None = None,
     further: Sequence[str] = (),
+    with_unowned: bool = False,
 ) -> PrivateTable:
     """Take a private table apart into features, labels and unit ids, and refuse columns that were not declared.
 
@@ -100,6 +101,8 @@ def private_table(
         Where labels go from and to, if they are numbers.
     further
         The columns of the other labels, where a row has several; labels then have a column for each.
+    with_unowned
+        Whether records that name no unit stay, for a caller that leaves them out itself.
     """
     what = "private rows"
     table = check_rows(table, what, may_be_none=True)
@@ -113,7 +116,8 @@ def private_table(
     each = [private_labels(column(table, name), classes, number_range) for name in declared.labels]
     labels = np.stack(each, axis=1) if further else each[0]
     ids = None if unit is None else unit_names(column(table, unit))
-    return leave_out_unowned(PrivateTable(PrivateRows(rows), labels, ids))
+    read = PrivateTable(PrivateRows(rows), labels, ids)
+    return read if with_unowned else leave_out_unowned(read)
 
 
 def leave_out_unowned(table: PrivateTable) -> PrivateTable:

@@ -26,8 +26,9 @@ from mapl.release.statement.cell_statement import Spent, state_counts
 from mapl.students.on_counts import CountStudent
 from mapl.students.student import Student
 from mapl.students.taught_by_counts import Round, TaughtByCounts
-from mapl.types import ABSTAIN, State
+from mapl.types import ABSTAIN, Integers, State
 
+ROWS_AT_ONCE = 1 << 17
 FAR_SHARE = 0.05
 SURELY = 6.0
 """A noisy count says something if it is this many standard deviations above zero."""
@@ -85,7 +86,7 @@ def count(
             cells = _drawn_again(planned, questions, student.train(questions, rounds))
         mechanism = planned.mechanism(stage.name, cells.n_cells)
         if cluster is None:
-            counts = cells.counts(records.rows.open(), records.labels, len(request.classes))
+            counts = count_in_blocks(cells, records, len(request.classes))
         else:
             counts = count_afar(cluster, cells, records, len(request.classes), place.scratch)
         noisy = release_counts(mechanism, counts, coins, ledger=place.ledger, stage=stage.name, of=cells.digest)
@@ -109,6 +110,17 @@ def count(
         released, np.arange(len(codes), dtype=np.int64), len(codes), spent[-1].mechanism, plan.why, statement
     )
     return Counted(labelled, rounds, cells, far_away(cells, rounds[-1].counts, spent[-1].mechanism))
+
+
+def count_in_blocks(cells: Cells, records: PrivateTable, n_classes: int) -> Integers:
+    """Return how many records of each class fall into each cell. PRIVATE, as `Cells.counts` is.
+
+    Memory is bounded by a block: of more rows, cells are not kept, and what lies in files is let go.
+    """
+    counts = np.zeros((cells.n_cells, n_classes), dtype=np.int64)
+    for start, block in records.rows.open_blocks(ROWS_AT_ONCE):
+        counts += cells.counts(block, records.labels[start : start + n_rows(block)], n_classes)
+    return counts
 
 
 def far_away(cells: Cells, counts: NDArray[np.int64], mechanism: CellCounts) -> str | None:

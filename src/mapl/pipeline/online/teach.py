@@ -29,6 +29,7 @@ from mapl.pipeline.online.table_file import table_bytes
 from mapl.pipeline.request import Request
 from mapl.pipeline.runs.folder import RunFolder
 from mapl.pipeline.runs.options import OPTIONS, options_of_teaching
+from mapl.pipeline.runs.owner_check import OwnerLook
 from mapl.pipeline.runs.owner_file import hint_of_names, write_owner_check
 from mapl.pipeline.runs.published import PLAN, SCHEMA, SETTINGS
 from mapl.pipeline.runs.run import Tables, read_case, same_run
@@ -91,7 +92,8 @@ def teach(
     watch = Watch() if watch is None else watch
     folder.refuse_if_used()
     _refuse_without_public_rows(tables)
-    case = read_case(tables, folder.read_key(), SystemCoins())
+    look = OwnerLook()
+    case = read_case(tables, folder.read_key(), SystemCoins(), look)
     watch.warn(hint_of_names(case))
     prepared = prepare_panel(case, ask(case.declared.classes), learners, seed, watch)
     plan, ready = prepared.plan, prepared.ready
@@ -126,7 +128,7 @@ def teach(
         with SqliteLedger(folder.ledger) as ledger:
             ledger.open(plan.digest, Limits.of_plan(plan))
         _publish(folder, plan, case.declared.schema, dict(prepared.settings))
-        write_owner_check(folder, tables.private, case.declared)
+        write_owner_check(folder, tables.private, case.declared, look)
         folder.finish()
     return TaughtRun(plan, ready.learner.name, ready.form.name, plan.why, describe_kinds(case.declared.schema))
 

@@ -23,14 +23,17 @@ from mapl.data.moments.residuals import RowMap
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows
+from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import Sharded, ShardKey, Shards
 from mapl.engines.files import read_down, write_down
 from mapl.pipeline.case import Declared
 from mapl.pipeline.counts.cells_plan import plan_cells
+from mapl.pipeline.counts.counting import count_in_blocks
 from mapl.pipeline.rehearsal.moments import PlayedRounds
 from mapl.pipeline.request import Request
 from mapl.pipeline.runs.fingerprint import fingerprint
 from mapl.pipeline.runs.inputs import declare
+from mapl.pipeline.runs.owner_check import OwnerLook
 from mapl.pipeline.runs.private_input import read_private
 from mapl.pipeline.sums.moments_plan import plan_moments
 from mapl.pipeline.sums.summing import follow_rounds
@@ -42,7 +45,11 @@ from mapl.teachers.together.recognition import syllabus_of
 from mapl.types import Budget, Floats, Labels
 
 FEW, MANY = 2_000, 10_000
-"""Rows of the two tables that are read, counted and added up."""
+"""Rows of the two tables that are added up."""
+
+LARGE, CELLS_OF_LARGE = 100_000, 2_000_000
+"""Rows and cells at most of the larger table that is read and counted: of a few thousand rows a processor keeps all
+at hand, which a run cannot."""
 
 PUBLIC = 300
 """Public rows that maps and cells are made from: what these cost is no matter of the private table."""
@@ -102,21 +109,23 @@ def calibrate(
     n_cells
         How many cells a run would have.
     """
-    made = MadeUp.of(sizes, MANY + PUBLIC)
+    large = min(LARGE, max(MANY, CELLS_OF_LARGE // sizes.columns))
+    made = MadeUp.of(sizes, large + PUBLIC)
     works = {"moments": _moments, "cells": _cells}
     found = {name: works[name](made, sizes, budget, n_cells) for name in works if name in methods}
     if "teachers" in methods:
         found["teachers"] = _teachers(sizes, model)
     with tempfile.TemporaryDirectory(prefix="mapl-") as name:
         folder = Path(name)
-        reading, handing = _line(_reading(made, folder)), _line(_handing(made, folder))
+        reading = _line(_reading(made, folder, large), large)
+        handing = _line(_handing(made, folder), large)
     return MeasuredRates(reading, handing, found, started=_resident())
 
 
-def _line(task: Callable[[int], Any]) -> CostLine:
+def _line(task: Callable[[int], Any], many: int = MANY) -> CostLine:
     """Time a task on few rows and on many, once it has been done before."""
     task(PUBLIC)
-    return CostLine.through((FEW, _seconds(lambda: task(FEW))), (MANY, _seconds(lambda: task(MANY))))
+    return CostLine.through((FEW, _seconds(lambda: task(FEW))), (many, _seconds(lambda: task(many))))
 
 
 def _seconds(task: Callable[[], Any], clock: Callable[[], float] = time.process_time) -> float:
@@ -130,12 +139,12 @@ def _seconds_once(task: Callable[[], Any], clock: Callable[[], float]) -> float:
     return clock() - began
 
 
-def _reading(made: MadeUp, folder: Path) -> Callable[[int], Any]:
-    for n in (PUBLIC, FEW, MANY):
+def _reading(made: MadeUp, folder: Path, large: int) -> Callable[[int], Any]:
+    for n in (PUBLIC, FEW, large):
         pq.write_table(made.table.slice(0, n), folder / f"{n}.parquet")
 
     def read(n: int) -> None:
-        read_private(folder / f"{n}.parquet", made.given)
+        read_private(folder / f"{n}.parquet", made.given, look=OwnerLook())
         fingerprint(made.rows(0, n), made.labels[:n])
 
     return read
@@ -176,7 +185,11 @@ def _cells(made: MadeUp, sizes: Sizes, budget: Budget, n_cells: int) -> Work:
     request = Request(budget, made.given.classes, n_rows=sizes.rows, method="cells")
     encoder = make_shared_encoder(made.given.schema, public, (None,))
     cells = plan_cells(request, public, made.given.schema, encoder, why="calibrated").cells
-    line = _line(lambda n: cells.counts(made.rows(0, n), made.labels[:n], sizes.n_classes))
+
+    def count(n: int) -> None:
+        count_in_blocks(cells, PrivateTable(PrivateRows(made.rows(0, n)), made.labels[:n]), sizes.n_classes)
+
+    line = _line(count, len(made.labels) - PUBLIC)
     return Work(line.fixed, per_row=line.each, afar=True)
 
 

@@ -7,7 +7,7 @@ would not be that of the rows that were used.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,19 @@ import pyarrow.compute as pc
 from mapl.data.tables.rows import as_arrow, is_matrix
 
 ROWS_AT_ONCE = 1 << 16
+ROWS_KEPT = 1 << 20
 
 
-def fingerprint(*parts: Any) -> str:
+def fingerprint(*parts: Any, let_go: Callable[[], None] | None = None) -> str:
     """Return a SHA-256 of rows, columns and arrays in their order; None stands for what is not there.
 
     Of private rows it is private, too: it tells whether a guessed table is right. How a file cuts its rows into
     chunks changes nothing.
+
+    Parameters
+    ----------
+    let_go
+        What gives back the memory of rows behind the place that it is at.
     """
     seal = hashlib.sha256()
     for part in parts:
@@ -33,6 +39,8 @@ def fingerprint(*parts: Any) -> str:
                 for content in _contents(column.slice(start, ROWS_AT_ONCE)):
                     seal.update(memoryview(content).nbytes.to_bytes(8, "big"))
                     seal.update(content)
+                if let_go is not None and not start % ROWS_KEPT:
+                    let_go()
         seal.update(b"end")
     return seal.hexdigest()
 
@@ -52,16 +60,22 @@ def _columns(part: Any) -> Iterator[tuple[str, Any]]:
 
 def _contents(cells: Any) -> Iterator[Any]:
     """Yield which cells are empty, and the bytes of the others; what lies under an empty cell may be anything."""
-    array = pa.concat_arrays(cells.chunks) if isinstance(cells, pa.ChunkedArray) else cells
+    array = cells
+    if isinstance(cells, pa.ChunkedArray):
+        array = cells.chunk(0) if cells.num_chunks == 1 else pa.concat_arrays(cells.chunks)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    yield np.packbits(pc.is_null(array).to_numpy(zero_copy_only=False)).tobytes()
-    present, kind = array.drop_null(), array.type
+    present, kind = array, array.type
+    if array.null_count:
+        yield np.packbits(pc.is_null(array).to_numpy(zero_copy_only=False)).tobytes()
+        present = array.drop_null()
+    else:
+        yield bytes(-(-len(array) // 8))  # as above, without a look at every cell
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         yield pc.list_value_length(present).to_numpy(zero_copy_only=False).tobytes()
         yield from _contents(present.flatten())
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        yield present.to_numpy(zero_copy_only=False).tobytes()
+        yield np.ascontiguousarray(present.to_numpy(zero_copy_only=False)).view(np.uint8)
     elif pa.types.is_temporal(kind):
         yield from _contents(present.cast(pa.int32() if kind.bit_width == 32 else pa.int64()))
     else:

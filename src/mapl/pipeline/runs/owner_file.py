@@ -9,21 +9,43 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
+import pyarrow as pa
+
 from mapl.data.reading.entries import TRUTH
-from mapl.data.sources.source import Address
+from mapl.data.sources.source import Address, source_of
 from mapl.data.tables.classes import Classes
 from mapl.parameters import spell
 from mapl.pipeline.case import Case, Declared
 from mapl.pipeline.runs.folder import RunFolder
-from mapl.pipeline.runs.owner_check import owner_check
+from mapl.pipeline.runs.owner_check import OwnerCheck, OwnerLook
+from mapl.pipeline.runs.private_input import table_as_declared
 
 PRIVATE = "PRIVATE: for whoever may see the table; nothing here is protected."
 
 
-def write_owner_check(folder: RunFolder, private: Address, given: Declared) -> None:
-    """Write into the private half how the table was read. Whatever fails is told there and nowhere else."""
+def owner_check(address: Address, given: Declared) -> OwnerCheck:
+    """Look at a private table by the declarations of a run. Nothing is released, and nothing is spent."""
+    look, ids = OwnerLook(), []
+    for block in source_of(address).blocks(given.schema, look.begin(given)):
+        read = table_as_declared(block, given, with_unowned=True)
+        used = look.add(block, read)
+        ids += [] if read.unit_ids is None else [read.unit_ids.filter(pa.array(used))]
+    if ids:
+        look.end(pa.concat_arrays(ids))
+    return look.found()
+
+
+def write_owner_check(folder: RunFolder, private: Address, given: Declared, look: OwnerLook | None = None) -> None:
+    """Write into the private half how the table was read. Whatever fails is told there and nowhere else.
+
+    Parameters
+    ----------
+    look
+        What went along while the run read the table; without one it is read again.
+    """
     try:
-        found = asdict(owner_check(private, given))
+        seen = None if look is None or not look.was_there else look.found()
+        found = asdict(owner_check(private, given) if seen is None else seen)
     except Exception as failure:  # the budget is spent: a look at private rows must not end a run, nor speak of it
         found = {"failed": type(failure).__name__, "advice": "Look at the table with mapl check."}
     folder.owner_check.unlink(missing_ok=True)  # of a run that was killed here

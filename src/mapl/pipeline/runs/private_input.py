@@ -15,16 +15,22 @@ from mapl.data.sources.source import Address, source_of
 from mapl.data.sources.spool import Spool
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows, column
-from mapl.data.tables.table import PrivateTable, fill_labels, is_known, private_table
+from mapl.data.tables.table import PrivateTable, fill_labels, is_known, leave_out_unowned, private_table
 from mapl.data.units.identities import Identities
 from mapl.pipeline.case import Declared
+from mapl.pipeline.runs.owner_check import OwnerLook
 
 SHARE_KEPT = 0.25
 """How much of the memory allowed a table may take before it goes to scratch files; work needs the rest."""
 
 
 def read_private(
-    address: Address, given: Declared, *, all_count: bool = False, memory: int | None = None
+    address: Address,
+    given: Declared,
+    *,
+    all_count: bool = False,
+    memory: int | None = None,
+    look: OwnerLook | None = None,
 ) -> PrivateTable:
     """Read the private table; its schema alone says what a cell may be.
 
@@ -35,13 +41,19 @@ def read_private(
         first one, where it is left out otherwise.
     memory
         How many bytes may be used; half of what the machine has if None. Larger tables wait in scratch files.
+    look
+        What counts for the table's owner how every block is read.
     """
     memory = machine_memory() // 2 if memory is None else memory
     names, nobody = given.schema.names, 0
     unheard: list[pa.Array] = []
     with Spool(int(memory * SHARE_KEPT)) as spool:
-        for block in source_of(address).blocks(given.schema):
-            part = table_as_declared(block, given)
+        torn = None if look is None else look.begin(given)
+        for block in source_of(address).blocks(given.schema, torn):
+            part = table_as_declared(block, given, with_unowned=True)
+            if look is not None:
+                look.glance(block, part)
+            part = leave_out_unowned(part)
             known = is_known(part.labels)
             if all_count:
                 part = fill_labels(part)
@@ -53,15 +65,18 @@ def read_private(
             labels = [pa.array(one) for one in (part.labels.T if given.further else (part.labels,))]
             spool.add([*(column(part.rows.open(), name) for name in names), *labels, *ids])
         columns = spool.columns()
-    rows = PrivateRows(pa.table(columns[: len(names)], names=list(names)))
+    rows = PrivateRows(pa.table(columns[: len(names)], names=list(names)), spool.let_go)
     each = [one.to_numpy() for one in columns[len(names) : len(names) + len(given.labels)]]
     codes = np.stack(each, axis=1) if given.further else each[0]
     if given.unit is None:
         return PrivateTable(rows, codes, n_left_out=nobody)
-    return PrivateTable(rows, codes, columns[-1], _units_left_out(columns[-1], unheard))
+    ids = columns[-1]
+    if look is not None:
+        look.end(ids)
+    return PrivateTable(rows, codes, ids, _units_left_out(ids, unheard))
 
 
-def table_as_declared(table: Rows, given: Declared) -> PrivateTable:
+def table_as_declared(table: Rows, given: Declared, *, with_unowned: bool = False) -> PrivateTable:
     """Take a private table apart by what is declared."""
     return private_table(
         table,
@@ -71,6 +86,7 @@ def table_as_declared(table: Rows, given: Declared) -> PrivateTable:
         schema=given.schema,
         number_range=given.number_range,
         further=given.further,
+        with_unowned=with_unowned,
     )
 
 

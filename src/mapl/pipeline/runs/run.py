@@ -44,6 +44,7 @@ from mapl.pipeline.runs.inputs import (
     take_public_rows,
 )
 from mapl.pipeline.runs.options import OPTIONS, options_of_learning
+from mapl.pipeline.runs.owner_check import OwnerLook
 from mapl.pipeline.runs.owner_file import hint_of_names, write_owner_check
 from mapl.pipeline.runs.private_input import read_private, table_as_declared
 from mapl.pipeline.runs.published import (
@@ -118,9 +119,9 @@ class Tables:
     def labels(self) -> tuple[str, ...]:
         return self.label, *self.further
 
-    def door(self, given: Declared) -> Callable[[], PrivateTable]:
+    def door(self, given: Declared, look: OwnerLook | None) -> Callable[[], PrivateTable]:
         """Return what reads the private table by what is declared, once somebody asks for it."""
-        return partial(read_private, self.private, given, memory=self.memory)
+        return partial(read_private, self.private, given, memory=self.memory, look=look)
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -160,7 +161,8 @@ def learn_in_folder(
     """
     folder.refuse_if_used()
     coins = SystemCoins() if seed is None else SeededCoins(seed)
-    case = read_case(tables, folder.read_key(seed), coins)
+    look = OwnerLook()
+    case = read_case(tables, folder.read_key(seed), coins, look)
     refuse_unfit_groups(tables.groups, case.declared.schema, several=bool(tables.further))
     if tables.test is not None:
         given = case.declared
@@ -172,22 +174,28 @@ def learn_in_folder(
     options = options_of_learning(request, learners, case.declared, tables.groups)
     place = FolderPlace(folder, case.key, tables.groups, tuple(earlier), options, tables.further and tables.labels)
     learned = learn(case, request, learners, place, watch)
-    write_owner_check(folder, tables.private, case.declared)
+    write_owner_check(folder, tables.private, case.declared, look)
     return learned
 
 
-def read_case(tables: Tables, key: ShardKey, coins: Coins) -> Case:
-    """Read the public rows and what is declared; the private table waits in its file until it is asked for."""
+def read_case(tables: Tables, key: ShardKey, coins: Coins, look: OwnerLook | None = None) -> Case:
+    """Read the public rows and what is declared; the private table waits in its file until it is asked for.
+
+    Parameters
+    ----------
+    look
+        What goes along then, for the table's owner.
+    """
     if tables.label_private:
         return _read_label_private(tables, key, coins)
     if tables.public is None:
-        return _read_alone(tables, key, coins)
+        return _read_alone(tables, key, coins, look)
     table = read_table(tables.public, what="public rows", as_text=tables.written)
     given = _declared(table, tables)
-    return Case(given, take_public_rows(table, given), tables.door(given), key, coins)
+    return Case(given, take_public_rows(table, given), tables.door(given, look), key, coins)
 
 
-def _read_alone(tables: Tables, key: ShardKey, coins: Coins) -> Case:
+def _read_alone(tables: Tables, key: ShardKey, coins: Coins, look: OwnerLook | None) -> Case:
     """Take what is declared about columns for all that is public; rows are made up of it."""
     assert tables.schema is not None
     if tables.choices:
@@ -204,7 +212,7 @@ def _read_alone(tables: Tables, key: ShardKey, coins: Coins) -> Case:
         number_range=tables.number_range,
     )
     given = replace(given, no_unit=tables.no_unit)
-    return Case(given, PublicRows.of_schema(given.schema), tables.door(given), key, coins)
+    return Case(given, PublicRows.of_schema(given.schema), tables.door(given, look), key, coins)
 
 
 def _read_label_private(tables: Tables, key: ShardKey, coins: Coins) -> Case:
@@ -312,7 +320,7 @@ def same_run(prepared: Prepared[Any], case: Case, table: PrivateTable, **more: A
     public = case.public
     return {
         "version": __version__,
-        "table": fingerprint(table.rows.open(), table.labels, table.unit_ids),
+        "table": fingerprint(table.rows.open(), table.labels, table.unit_ids, let_go=table.rows.let_go),
         "public": fingerprint(public.rows, public.truth),
         "unit": case.declared.unit,
         **_values_of(case.declared),
