@@ -167,6 +167,7 @@ def serve(
     shared: dict[str, Any] = {
         "loop": "auto",  # uvloop where it is installed
         "http": protocol_within(opening.settings),
+        "ws": "none",  # whatever is installed: its connections would have none of our limits
         "lifespan": "on",
         "access_log": False,
         "log_config": None,
