@@ -21,7 +21,7 @@ from mapl.errors import InvalidParameter
 from mapl.parameters import spell
 from mapl.release.ledger.head_mark import HeadMark
 from mapl.release.ledger.opening import MEMORY, open_ledger
-from mapl.service.access.connection import protocol_within
+from mapl.service.access.connection import TURNED_AWAY, protocol_within
 from mapl.service.service import Service
 from mapl.service.settings import ServerSettings
 from mapl.service.several.several_runs import SeveralRuns, holds_runs
@@ -264,7 +264,7 @@ def _allow_connections() -> None:
         return
     import resource
 
-    wanted = ServerSettings().most_connections + DESCRIPTORS
+    wanted = TURNED_AWAY * ServerSettings().most_connections + DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < wanted and (hard == resource.RLIM_INFINITY or hard > soft):
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

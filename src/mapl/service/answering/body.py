@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +24,13 @@ LARGE = 1 << 16
 JSON = "application/json"
 
 
-@asynccontextmanager
-async def json_body(request: Request) -> AsyncIterator[bytearray]:
+def json_body(request: Request) -> AbstractAsyncContextManager[bytearray]:
     """Read a body of JSON as far as it is allowed to go, and hold it."""
     service: Service = request.app.state.service
     kind = request.headers.get("content-type", "")
     if kind != JSON and kind.partition(";")[0].strip().lower() != JSON:
         raise Problem(NOT_JSON, f"Send the body as {JSON}.")
-    async with body_of(request, most=service.settings.most_body_bytes) as body:
-        yield body
+    return body_of(request, most=service.settings.most_body_bytes)
 
 
 @asynccontextmanager
