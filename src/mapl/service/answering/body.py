@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.requests import Request
 
 from mapl.errors import InvalidData
+from mapl.service.access.keys import keyed_digest
 from mapl.service.problem import MALFORMED, NOT_JSON, TOO_LARGE, TOO_SLOW, Problem
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ async def rows_in(request: Request, body: bytearray) -> AsyncIterator[list[Any]]
 
 def digest_of(secret: bytes, body: bytes | bytearray) -> bytes:
     """Return 32 bytes that stand for a body; keyed, so that nobody can try out bodies."""
-    return hmac.digest(secret, body, sha256)
+    return keyed_digest(secret, body)
 
 
 def _rows(body: bytearray, most: int) -> list[Any]:

@@ -95,8 +95,7 @@ class SqlLedger(SqlChain):
             (PLACES, _questions(inquiries)),
             (ROOM, {inquiry.caller for inquiry in inquiries}),
         ) as (found, places, room):
-            self._refuse_unfit()
-            view = self._look(stage)
+            view = self._look(stage, self._refuse_unfit())
             if view is None or view.last is None:
                 raise unbegun(stage)
             left = count_left(view.first, view.last)
