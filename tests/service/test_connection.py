@@ -180,6 +180,16 @@ def test_where_all_places_are_taken_by_requests_whoever_comes_is_told_to_come_ag
         assert panel.asked == 3
 
 
+def test_whoever_gives_way_having_sent_nothing_is_told_so() -> None:
+    few = ServerSettings(head_seconds=PATIENCE, body_seconds=PATIENCE, most_connections=2)
+    with serving(settings=few) as served, ExitStack() as open_ones:
+        silent = [open_ones.enter_context(connection(served)) for _ in range(2)]
+        with served.client() as client:
+            while client.get("/healthz").status_code == 503:  # until they have waited for a second
+                time.sleep(0.05)
+        assert all_of(silent[0]).startswith(b"HTTP/1.1 503 ")
+
+
 def test_a_reply_that_nobody_reads_is_given_up() -> None:
     """A reader that stops must not keep its place, nor the reply in memory."""
     settings = ServerSettings(body_seconds=0.5)

@@ -163,14 +163,22 @@ class LimitedConnection(HttpToolsProtocol):
         """Take the place of whoever dawdles; where nobody does, this one is told to come again."""
         other = self._places.longest_dawdler(self.connections)
         if other is not None:
-            other.transport.abort()
+            other.give_way()
         elif len(self.connections) > TURNED_AWAY * self._places.most:
-            self.transport.abort()
+            self.give_way()
         else:
             self._turned_away = True
             self.transport.write(FULL)
             self.transport.write_eof()
             self._set_deadline(DAWDLING)  # for the other side to read it, and to end
+
+    def give_way(self) -> None:
+        """End at once; whoever has sent nothing that was read is told why, though it may be lost on the way."""
+        between_requests = self.cycle is None or (self.cycle.response_complete and self.whole)
+        if between_requests and not self._head_bytes:
+            self._refuse(FULL)
+        else:
+            self.transport.abort()
 
     def _reads_again(self) -> None:
         if self._unread is not None:
