@@ -208,7 +208,7 @@ class MemoryLedger(NeverCopied):
     def replace_key(self, id: str, new: KeyRecord, *, until: int | None = None, by: Author = NOBODY) -> None:
         with self._lock:
             old = self._named_key(id)
-            refuse_misplaced(old, new)
+            refuse_misplaced(old, new, until)
             if until is None:
                 self.add_key(new, by=by)
                 self.revoke_key(id, by=by)

@@ -183,7 +183,7 @@ class SqlLedger(SqlChain):
         with self._transaction(writing=True):
             self._refuse_unfit()
             old = self._named_key(id)
-            refuse_misplaced(old, new)
+            refuse_misplaced(old, new, until)
             self._add_key(new, by)
             if until is None:
                 self._revoke_key(old, by)
