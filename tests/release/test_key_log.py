@@ -83,7 +83,11 @@ def test_a_key_is_replaced_in_one_step(make: Callable[[], OnlineLedger]) -> None
     for beyond in (None, 8):  # two of nine were asked
         with pytest.raises(LedgerError, match="what is left of its cap"):
             ledger.replace_key("ann", replace(BOB, most=beyond), by=ROOT)
+    with pytest.raises(LedgerError, match="what is left of its cap"):  # both would have it
+        ledger.replace_key("ann", replace(BOB, id="al", most=7), until=1_900_000_000, by=ROOT)
     ledger.replace_key("ann", replace(BOB, id="al", most=7), by=ROOT)
+    with pytest.raises(InvalidParameter, match="revoked or replaced already"):  # as two servers would at once
+        ledger.replace_key("ann", replace(BOB, id="alf", most=7), by=ROOT)
     ledger.add_key(BOB, by=ROOT)
     assert [(key.id, key.revoked) for key in list(ledger.keys())] == [
         ("al", False),

@@ -230,6 +230,18 @@ def test_a_caller_has_no_more_than_its_cap(ledger: OnlineLedger) -> None:
     assert exchange(ledger, decide, ask("6", "e", caller="bob")) == [[answer("e")]]
 
 
+def test_a_revoked_key_asks_nothing_new_whatever_is_under_way(ledger: OnlineLedger) -> None:
+    """A capped key was rotated while a request of it was at work: both together asked more than the cap."""
+    decide = Teller()
+    for id, most in (("ann", 3), ("bob", None)):
+        ledger.add_key(KeyRecord(id, "", ("ask",), b"x", most))
+        assert exchange(ledger, decide, ask(f"{id} 1", "a", caller=id)) == [[answer("a")]]
+        ledger.revoke_key(id)
+        assert exchange(ledger, decide, ask(f"{id} 2", "a", caller=id)) == [[answer("a")]]
+        assert exchange(ledger, decide, ask(f"{id} 3", id, caller=id)) == [Refused.CALLER_LIMIT]
+    assert {key.id: (key.taken, key.room) for key in list(ledger.keys())} == {"ann": (1, 0), "bob": (0, 0)}
+
+
 def test_keys_are_given_once_and_revoked_for_good(ledger: OnlineLedger) -> None:
     key = KeyRecord("k2", "a shop", ("ask", "read"), b"\x00\xff", 5)
     ledger.add_key(key)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import httpx
@@ -54,6 +54,30 @@ class StandInPanel:
             np.int64
         )
         return Tallies.checked(np.column_stack([self.n_teachers - yes, yes]))
+
+
+class GatedPanel(StandInPanel):
+    """Teachers that tell when they are asked, and wait until they are let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go, self.came = Event(), Event()
+        self.go.set()
+
+    @contextmanager
+    def shut(self) -> Iterator[None]:
+        """Let nobody be asked until the end of the block."""
+        self.came.clear()
+        self.go.clear()
+        try:
+            yield
+        finally:
+            self.go.set()
+
+    def votes(self, rows: Any) -> Any:
+        self.came.set()
+        assert self.go.wait(300)
+        return super().votes(rows)
 
 
 @dataclass

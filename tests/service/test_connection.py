@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
-from stand_in import Served, StandInRun, questions, serving
+from stand_in import GatedPanel, Served, StandInRun, questions, serving
 
 from mapl.service.settings import ServerSettings
 
@@ -158,10 +158,50 @@ def test_beyond_the_most_connections_the_one_that_waited_longest_goes() -> None:
         for one in slow:
             one.sendall(b"GET /healthz HT")
         with served.client() as client:
+            while client.get("/v1/plan").status_code == 503:  # until what the slow ones have sent was read
+                time.sleep(0.01)
             assert client.get("/v1/plan").status_code == 200
         assert ended(slow[0])
         slow[4].sendall(b"TP/1.1\r\nHost: x\r\n\r\n")
         assert slow[4].recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+def test_where_all_places_are_taken_by_requests_whoever_comes_is_told_to_come_again() -> None:
+    """Under threefold overload a quarter of all connections ended without a word."""
+    few = ServerSettings(head_seconds=PATIENCE, body_seconds=PATIENCE, most_connections=3)
+    with serving(StandInRun(panel=GatedPanel()), settings=few) as served, ExitStack() as open_ones:
+        key = f"Authorization: Bearer {served.key()}\r\n".encode()
+        row = b'{"rows": [[5.0, "%d"]]}'
+
+        def ask(i: int) -> socket.socket:
+            made = open_ones.enter_context(connection(served))
+            body = row % i
+            made.sendall(HEAD % b"/v1/answers" + key + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            return made
+
+        panel = served.service.run.panel
+        with panel.shut():  # type: ignore[attr-defined]
+            at_work = [ask(i) for i in range(3)]
+            while served.service.desk.waiting < 3:
+                time.sleep(0.01)
+            for i in range(3, 6):
+                said = all_of(ask(i)).lower()
+                assert said.startswith(b"http/1.1 503 ")
+                assert b"\r\nretry-after: 1\r\n" in said
+                assert b"urn:mapl:problem:overloaded" in said
+        for one in at_work:
+            assert one.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert panel.asked == 3
+
+
+def test_whoever_gives_way_having_sent_nothing_is_told_so() -> None:
+    few = ServerSettings(head_seconds=PATIENCE, body_seconds=PATIENCE, most_connections=2)
+    with serving(settings=few) as served, ExitStack() as open_ones:
+        silent = [open_ones.enter_context(connection(served)) for _ in range(2)]
+        with served.client() as client:
+            while client.get("/healthz").status_code == 503:  # until they have waited for a second
+                time.sleep(0.05)
+        assert all_of(silent[0]).startswith(b"HTTP/1.1 503 ")
 
 
 def test_a_reply_that_nobody_reads_is_given_up() -> None:

@@ -24,7 +24,7 @@ REFUSED_ENDS = (
         "9" * 50,
         ["1d"],
     ),
-    "0001-01-01T00:00+23:59",
+    *("0001-01-01T00:00+23:59", "9999-12-31T23:59-23:59"),
 )
 
 
@@ -78,7 +78,7 @@ def test_a_key_ends_when_it_was_told_to(served: Served, monkeypatch: pytest.Monk
             assert other.get("/v1/budget").status_code == 200
 
 
-def test_a_key_is_rotated_with_and_without_an_overlap(served: Served) -> None:
+def test_a_key_is_rotated_with_and_without_an_overlap(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     with served.client("admin") as admin:
 
         def made(**more: Any) -> dict[str, Any]:
@@ -98,6 +98,13 @@ def test_a_key_is_rotated_with_and_without_an_overlap(served: Served) -> None:
         again = admin.post(f"/v1/keys/{capped['id']}/rotate", json={})
         assert (again.status_code, again.json()["type"]) == (422, "urn:mapl:problem:invalid")
         assert admin.post("/v1/keys/000000000000/rotate", json={}).status_code == 404
+        guest = made(expires="12h")
+        kept = admin.post(f"/v1/keys/{guest['id']}/rotate", json={}).json()
+        assert kept["expires"] == guest["expires"]
+        monkeypatch.setattr("mapl.service.access.key_routes.time.time", lambda: float(kept["expires"]))
+        late = admin.post(f"/v1/keys/{kept['id']}/rotate", json={})
+        assert (late.status_code, "has ended" in late.json()["detail"]) == (422, True)
+        monkeypatch.undo()
         free = made()
         beside = admin.post(f"/v1/keys/{free['id']}/rotate", json={"overlap": "12h"}).json()
         for token in (free["key"], beside["key"]):

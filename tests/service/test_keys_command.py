@@ -12,7 +12,7 @@ from taught import mapl as done
 from taught import teach
 
 from mapl.errors import InvalidParameter
-from mapl.service.access.key_life import end_of_key
+from mapl.service.access.key_life import end_in_words, end_of_key
 
 NOW = 1_800_000_000.0
 
@@ -60,6 +60,14 @@ def test_an_overlap_lets_the_old_key_end_later(run: Path) -> None:
     assert "ends" in done("keys", "log", run)
 
 
+def test_a_rotated_key_ends_no_later_than_the_old_one_would_have_unless_asked(run: Path) -> None:
+    """It never ended before."""
+    old = told("create", run, "--name", "Guest", "--expires", "2099-12-31")
+    new = told("rotate", run, old["id"])
+    assert new["expires"] == old["expires"]
+    assert told("rotate", run, new["id"], "--expires", "2100-12-31")["expires"] > old["expires"]
+
+
 def test_what_cannot_be_rotated_is_refused(run: Path, mapl: Callable[..., Any]) -> None:
     capped = told("create", run, "--name", "Clinic D", "--most", 3)
     for words, why in (
@@ -91,3 +99,10 @@ def test_an_end_is_a_while_a_day_or_a_time(text: str, end: float) -> None:
 def test_what_tells_no_time_is_refused(text: str) -> None:
     with pytest.raises(InvalidParameter, match=r"tells no time; write 90d or 12h"):
         end_of_key(text, NOW)
+
+
+def test_an_end_can_be_told_again() -> None:
+    """A key that ends after the last time there is was made, and the lists of keys failed for good."""
+    assert end_in_words(end_of_key("9999-12-31T23:59:59", NOW)) == "9999-12-31 23:59 UTC"
+    with pytest.raises(InvalidParameter, match="beyond the year 9999"):
+        end_of_key("9999-12-31T23:59-23:59", NOW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from stand_in import StandInRun, questions
@@ -9,6 +10,7 @@ from stand_in import StandInRun, questions
 from mapl.noise import SeededCoins
 from mapl.release.ledger.memory import MemoryLedger
 from mapl.service.answering.clerk import Clerk, RowsAsked
+from mapl.service.reading.latest_report import LatestReport
 from mapl.service.reading.report_page import report_page
 
 
@@ -42,3 +44,29 @@ def test_a_report_is_of_one_moment_whatever_is_answered_meanwhile() -> None:
     for _ in range(5):
         assert report_page(run, ledger, coins).startswith(b"<!DOCTYPE html>")
     assert ledger.looked >= 10
+
+
+def test_many_who_ask_at_once_share_a_report_that_is_no_older_than_their_call() -> None:
+    """Every one of them had a reading of the whole ledger of its own, and took the threads of all others."""
+
+    async def ask() -> tuple[list[bytes], int]:
+        latest, go, begun = LatestReport(), asyncio.Event(), 0
+
+        async def make() -> bytes:
+            nonlocal begun
+            begun += 1
+            mine = begun
+            await go.wait()
+            return b"%d" % mine
+
+        first = asyncio.create_task(latest.made(make))
+        await asyncio.sleep(0)
+        others = [asyncio.create_task(latest.made(make)) for _ in range(100)]
+        await asyncio.sleep(0)
+        go.set()
+        pages = await asyncio.gather(first, *others)
+        return [*pages, await latest.made(make)], begun
+
+    pages, begun = asyncio.run(ask())
+    assert pages == [b"1", *[b"2"] * 100, b"3"]
+    assert begun == 3

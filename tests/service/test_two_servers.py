@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from threading import Barrier, Event
+from contextlib import ExitStack
+from threading import Barrier
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
-from stand_in import Served, StandInPanel, StandInRun, serving
+from stand_in import GatedPanel, Served, StandInRun, serving
 
 from mapl.release.ledger.opening import open_ledger
 from mapl.service.settings import ServerSettings
@@ -19,30 +19,6 @@ from mapl.service.settings import ServerSettings
 ROUNDS = 4
 SLICED = ServerSettings(most_in_slice=5)
 OTHER_BODY = "urn:mapl:problem:other-body"
-
-
-class GatedPanel(StandInPanel):
-    """Teachers that tell when they are asked, and wait until they are let."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.go, self.came = Event(), Event()
-        self.go.set()
-
-    @contextmanager
-    def shut(self) -> Iterator[None]:
-        """Let nobody be asked until the end of the block."""
-        self.came.clear()
-        self.go.clear()
-        try:
-            yield
-        finally:
-            self.go.set()
-
-    def votes(self, rows: Any) -> Any:
-        self.came.set()
-        assert self.go.wait(300)
-        return super().votes(rows)
 
 
 class Pair:

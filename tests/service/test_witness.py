@@ -201,12 +201,19 @@ def test_without_the_witness_that_was_named_nothing_leaves(tmp_path: Path) -> No
     ledger = MemoryLedger()
     ask = clerk_of(ledger, needed)
     ask(2)
+    head = needed.path.read_text()
     needed.path.unlink()
     needed.path.parent.rmdir()
     for _ in range(2):  # recorded the first time, and then a reply that is on record
         with pytest.raises(LedgerError, match="cannot be written"):
             ask(3)
     needed.path.parent.mkdir()
+    for left in (None, ""):  # an empty folder is a disk that is not mounted; so is an empty file
+        if left is not None:
+            needed.path.write_text(left)
+        with pytest.raises(LedgerError, match=r"not there, or empty.*Mount the disk"):
+            ask(3)
+    needed.path.write_text(head)
     assert len(ask(3).labels) == 3
     assert needed.path.read_text().strip() == str(ledger.mark)
 

@@ -227,9 +227,13 @@ def add_over_parts(costs: Iterable[tuple[str, float]], add: Callable[[list[float
     return max(add([*everybody, *part]) for part in parts.values() or [[]])
 
 
+ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+"""Made once: `json.dumps` would make it anew for every entry and every request of a ledger."""
+
+
 def canonical(value: Any) -> str:
     """Write JSON whose text depends on the value alone: sorted keys, no spaces, plain letters."""
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return ENCODE(plain(value))
 
 
 def plain(value: Any) -> Any:

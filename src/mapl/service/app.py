@@ -19,6 +19,7 @@ from mapl.service.access.guard import Guard
 from mapl.service.access.keys import ADMIN, ASK, READ
 from mapl.service.answering import answers, predictions
 from mapl.service.answering.lean_route import LeanRoute
+from mapl.service.answering.straight_way import StraightWay
 from mapl.service.openapi import document, route_document
 from mapl.service.page.routes import add_page
 from mapl.service.problem import MALFORMED, NO_METHOD, NOT_FOUND, Problem, render_problem
@@ -76,20 +77,26 @@ def create_app(service: Service) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.service = service
+    straight = {}
     for method, path, endpoint, scopes in ROUTES:
+        admitting = admit_keys(endpoint, scopes) if scopes else endpoint
         app.router.add_api_route(
             path,
-            admit_keys(endpoint, scopes) if scopes else endpoint,
+            admitting,
             methods=[method],
             route_class_override=LeanRoute,
             **route_document(service, method, path, scopes),
         )
+        if endpoint is answers.ask:
+            straight[method, path] = StraightWay(app.router.routes[-1], admitting)
     add_page(app)
     app.openapi = document(app, service)  # type: ignore[method-assign]
     for kind in REFUSALS:
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(HTTPException, _http)
-    app.add_middleware(Guard, settings=service.settings, traffic=service.traffic, spans=service.spans)
+    app.add_middleware(
+        Guard, settings=service.settings, traffic=service.traffic, spans=service.spans, straight=straight
+    )
     return app
 
 

@@ -21,6 +21,7 @@ from mapl.service.answering.bulk import Bulk
 from mapl.service.answering.clerk import Clerk, RowsAsked
 from mapl.service.answering.desk import Desk
 from mapl.service.answering.form import AnswerForm
+from mapl.service.reading.latest_report import LatestReport
 from mapl.service.reading.report_page import report_page
 from mapl.service.settings import ServerSettings
 from mapl.service.watching.alerts import BudgetAlerts
@@ -54,6 +55,7 @@ class Service:
     room: BodyRoom
     entrance: Entrance
     prices: BudgetPrices
+    latest_report: LatestReport
     traffic: Traffic
     readiness: Readiness
     vigil: Vigil
@@ -111,6 +113,7 @@ class Service:
             room=BodyRoom(chosen.most_held_bytes),
             entrance=Entrance(desk, run.service_key, chosen, shared),
             prices=prices,
+            latest_report=LatestReport(),
             traffic=Traffic(),
             readiness=Readiness(desk),
             vigil=Vigil(desk, watched),
@@ -135,7 +138,9 @@ class Service:
 
     async def report(self) -> bytes:
         """Return the report of all answers so far as one page."""
-        return await self.read(lambda ledger: report_page(self.run, ledger, self.coins))
+        return await self.latest_report.made(
+            lambda: self.read(lambda ledger: report_page(self.run, ledger, self.coins))
+        )
 
     async def verify(self, seen: str | None = None) -> None:
         """Check the whole chain, and that a head `seen` earlier is part of it; LedgerTampered if not."""

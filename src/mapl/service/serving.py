@@ -22,7 +22,7 @@ from mapl.errors import InvalidParameter
 from mapl.parameters import spell
 from mapl.release.ledger.head_mark import HeadMark
 from mapl.release.ledger.opening import MEMORY, open_ledger
-from mapl.service.access.connection import protocol_within
+from mapl.service.access.connection import TURNED_AWAY, protocol_within
 from mapl.service.service import Service
 from mapl.service.settings import ServerSettings
 from mapl.service.several.several_runs import SeveralRuns, holds_runs
@@ -171,6 +171,7 @@ def serve(
     shared: dict[str, Any] = {
         "loop": "auto",  # uvloop where it is installed
         "http": protocol_within(opening.settings),
+        "ws": "none",  # whatever is installed: its connections would have none of our limits
         "lifespan": "on",
         "access_log": False,
         "log_config": None,
@@ -267,7 +268,7 @@ def _allow_connections() -> None:
         return
     import resource
 
-    wanted = ServerSettings().most_connections + DESCRIPTORS
+    wanted = TURNED_AWAY * ServerSettings().most_connections + DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < wanted and (hard == resource.RLIM_INFINITY or hard > soft):
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -24,7 +24,8 @@ class ServerSettings:
     head_seconds, body_seconds
         How long the head of a request may take to arrive, and then its body.
     most_connections
-        How many connections may be open. Beyond that, whoever has waited longest without a whole request goes.
+        How many connections may be open. Beyond that, whoever has waited longest without a whole request goes;
+        where nobody has waited, whoever comes is told to come again (503).
     rows_per_second, burst
         How many rows one API key may send to a worker: on average, and at once. A call without rows counts as one.
     most_requests

@@ -76,7 +76,12 @@ def create(
 def rotate(
     run: Path = RUN,
     id: str = ID,
-    expires: str | None = EXPIRES,
+    expires: str | None = typer.Option(
+        None,
+        help="When the new one ends: 90d, 12h, a day (2027-01-31) or a time, in UTC.",
+        show_default="when the old one would have",
+        rich_help_panel=panels.KEY,
+    ),
     overlap: str | None = typer.Option(
         None,
         help="How long the old key stays valid beside the new one: 12h, 7d.",
@@ -98,7 +103,9 @@ def rotate(
     taught = OnlineRun.read(run)
     with _opened(taught, ledger) as book:
         maker, until = KeyMaker.of(taught.service_key), _end(overlap)
-        token, record = rotate_key(book, maker, id, expires=_end(expires), until=until, by=_author())
+        token, record = rotate_key(
+            book, maker, id, expires=_end(expires), until=until, by=_author(), now=time.time()
+        )
     _tell_new(record, token, as_json=as_json, replaced=id)
 
 

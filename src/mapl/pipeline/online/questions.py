@@ -50,7 +50,7 @@ class QuestionForm:
         self._in_order = np.argsort(timed, kind="stable")
         self._n_dates = sum(one.kind == "date" for _, one in self._plain)
         self._n_numbers = len(timed) - self._n_dates
-        self._read = [(place, one, _reader(one)) for place, one in self._plain]
+        self._read = [(place, one, _reader(one), _known_texts(one)) for place, one in self._plain]
         self._images = [(place, one) for place, one in enumerate(schema.columns) if one.kind == "image"]
         self._texts = [(place, one) for place, one in enumerate(schema.columns) if one.kind == "text"]
         self._packed = struct.Struct("<" + "".join(FORMATS[one.kind] for _, one in self._plain))
@@ -80,9 +80,9 @@ class QuestionForm:
         if not self._read:
             return [b""] * len(cells)
         columns = []
-        for place, declared, reader in self._read:
+        for place, declared, reader, known in self._read:
             try:
-                columns.append(_column_read([row[place] for row in cells], declared, reader))
+                columns.append(_column_read([row[place] for row in cells], declared, reader, known))
             except (ValueError, TypeError, OverflowError, pa.ArrowException):
                 raise illegible(declared.name, declared.kind, WHAT) from None
         return list(map(self._packed.pack, *columns))
@@ -166,18 +166,21 @@ def _column(declared: Column, cells: NDArray[Any]) -> Any:
             return pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), declared.width, mask=missing)
 
 
-def _column_read(cells: list[Any], declared: Column, reader: Callable[[Any], Any]) -> list[Any]:
+def _column_read(
+    cells: list[Any], declared: Column, reader: Callable[[Any], Any], known: Mapping[str, Any]
+) -> list[Any]:
     """Read the cells of a column as `reader` reads each, but plain numbers and texts all at once.
 
-    pyarrow takes as long for one text as for hundreds, and a request may hold hundreds of thousands.
+    pyarrow takes as long for one text as for hundreds, and a request may hold hundreds of thousands. Those that are
+    `known` it need not look at.
     """
     if len(cells) == 1:
         return [reader(cells[0])]
     if declared.kind == "number" and PLAIN.issuperset(map(type, cells)):
         return _plain_numbers(cells)
-    texts = list(dict.fromkeys(cell for cell in cells if type(cell) is str))
-    read = WRITTEN[declared.kind](texts, declared) if texts else ()
-    known = dict(zip(texts, read, strict=True))
+    texts = list(dict.fromkeys(cell for cell in cells if type(cell) is str and cell not in known))
+    if texts:
+        known = {**known, **dict(zip(texts, WRITTEN[declared.kind](texts, declared), strict=True))}
     return [known[cell] if type(cell) is str else reader(cell) for cell in cells]
 
 
@@ -201,6 +204,14 @@ def _places_written(texts: list[str], declared: Column) -> list[int]:
     sound = [one.encode("utf-8", "replace").decode() for one in texts]
     found = places(pa.array(sound, pa.large_string()), declared.categories, rest=declared.rest).to_pylist()
     return [NOWHERE if one is None else int(one) for one in found]
+
+
+def _known_texts(declared: Column) -> dict[str, int]:
+    """Return what declared categories are read as; whatever else is read when it comes."""
+    if declared.kind != "category":
+        return {}
+    names = list(declared.categories)
+    return dict(zip(names, _places_written(names, declared), strict=True))
 
 
 def _checked(texts: list[str], declared: Column) -> Any:
@@ -232,7 +243,7 @@ def _numbers(declared: Column) -> Callable[[Any], float]:
 
 
 def _categories(declared: Column) -> Callable[[Any], int]:
-    known = {name: place for place, name in enumerate(declared.categories)}
+    known = _known_texts(declared)
 
     def read(cell: Any) -> int:
         if cell is None:

@@ -70,6 +70,13 @@ class KeyRecord:
         """Say whether it still opens anything at a time."""
         return not self.revoked and (self.expires is None or now < self.expires)
 
+    @property
+    def room(self) -> int | None:
+        """How many new questions its caller may still ask; None without a cap. A revoked key asks nothing new."""
+        if self.revoked:
+            return 0
+        return None if self.most is None else self.most - self.taken
+
 
 @dataclass(frozen=True, slots=True)
 class Author:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mapl.errors import LedgerError
+from mapl.errors import InvalidParameter, LedgerError
 from mapl.planning.plan import canonical
 from mapl.release.ledger.chain import KEYS, Entry, broken_chain
 from mapl.release.ledger.inquiries import Author, KeyRecord
@@ -126,9 +126,11 @@ def refuse_later_end(key: KeyRecord, until: int) -> None:
         raise LedgerError("A key ends when it was made to end, or sooner; make a new one instead.")
 
 
-def refuse_larger_cap(old: KeyRecord, new: KeyRecord) -> None:
-    """Refuse to replace a key by one that may ask more than was left of its cap."""
-    if old.most is not None and (new.most is None or new.most > old.most - old.taken):
+def refuse_misplaced(old: KeyRecord, new: KeyRecord, until: int | None) -> None:
+    """Refuse to replace a key a second time, or so that both together may ask more than was left of its cap."""
+    if old.revoked:
+        raise InvalidParameter("This key was revoked or replaced already; list the keys to see which there are.")
+    if old.most is not None and (until is not None or new.most is None or new.most > old.most - old.taken):
         raise LedgerError("A key that replaces another has what is left of its cap, or less; read it again.")
 
 

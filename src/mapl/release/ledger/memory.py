@@ -44,8 +44,8 @@ from mapl.release.ledger.key_log import (
     log_added,
     log_ends,
     log_revoked,
-    refuse_larger_cap,
     refuse_later_end,
+    refuse_misplaced,
 )
 from mapl.release.ledger.ledger import (
     NeverCopied,
@@ -154,7 +154,7 @@ class MemoryLedger(NeverCopied):
             if self._shut:
                 raise rolled_back("The ledger in memory")
             left, last = self.left(stage), self._newest[stage]
-            room = {key.id: key.most - key.taken for key in self._keys.values() if key.most is not None}
+            room = {key.id: key.room for key in self._keys.values() if key.room is not None}
             group = sort_out(inquiries, stored=self._inquiries, known=self._outcomes, room=room, left=left)
             sealed = seal_inquiries(self._sealed, group.fresh)
             if group.new:
@@ -208,7 +208,7 @@ class MemoryLedger(NeverCopied):
     def replace_key(self, id: str, new: KeyRecord, *, until: int | None = None, by: Author = NOBODY) -> None:
         with self._lock:
             old = self._named_key(id)
-            refuse_larger_cap(old, new)
+            refuse_misplaced(old, new, until)
             if until is None:
                 self.add_key(new, by=by)
                 self.revoke_key(id, by=by)

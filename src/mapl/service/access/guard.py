@@ -11,6 +11,7 @@ import re
 import secrets
 import time
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,25 @@ UNMATCHED = "unmatched"
 
 
 class Guard:
-    """Wraps the application."""
+    """Wraps the application.
+
+    Parameters
+    ----------
+    straight
+        By method and path, who serves what need not pass through the application.
+    """
 
     def __init__(
-        self, app: ASGIApp, *, settings: ServerSettings, traffic: Traffic, spans: Spans | None = None
+        self,
+        app: ASGIApp,
+        *,
+        settings: ServerSettings,
+        traffic: Traffic,
+        spans: Spans | None = None,
+        straight: Mapping[tuple[str, str], ASGIApp] | None = None,
     ) -> None:
         self._app, self._settings, self._traffic, self._spans = app, settings, traffic, spans
+        self._straight = straight or {}
         self._hosts = frozenset(host.lower().encode() for host in settings.hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,7 +87,7 @@ class Guard:
         try:
             refusal = self._refusal(scope)
             if refusal is None:
-                await self._app(scope, receive, sent)
+                await self._way(scope)(scope, receive, sent)
             else:
                 await render_problem(refusal)(scope, receive, sent)
         except ClientDisconnect:
@@ -84,6 +98,11 @@ class Guard:
                 await render_problem(Problem(FAULT, "The fault is in the server's log."))(scope, receive, sent)
         finally:
             self._note(scope, status, request, seconds() - began)
+
+    def _way(self, scope: Scope) -> ASGIApp:
+        """Return who serves a request: the application, or for some methods and paths a straight way."""
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        return self._straight.get((scope["method"], path), self._app)
 
     def _refusal(self, scope: Scope) -> Problem | None:
         if self._hosts and _host(scope) not in self._hosts:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from mapl.errors import InvalidParameter
 
 WHILE = re.compile(r"([1-9][0-9]{0,4})([hd])")
+LAST = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
+"""The last second that can be told as a time again; an offset may name one beyond it."""
 
 
 def end_of_key(text: str, now: float) -> int:
@@ -37,6 +39,8 @@ def end_of_key(text: str, now: float) -> int:
                 f"{given[:40]!r} tells no time; write 90d or 12h, a day such as 2027-01-31, or a time such as "
                 "2027-01-31T12:00+01:00."
             ) from None
+    if end > LAST:
+        raise InvalidParameter(f"{given[:40]!r} is beyond the year 9999; leave it away for a key that never ends.")
     if end <= now:
         raise InvalidParameter(f"{given[:40]!r} has passed; choose a time to come.")
     return int(end)

@@ -61,7 +61,7 @@ async def rotate_key(request: Request) -> Response:
     try:
         token, record = await service.desk.consult(
             lambda ledger: rotation.rotate_key(
-                ledger, service.entrance.maker, old.id, expires=expires, until=overlap, by=by
+                ledger, service.entrance.maker, old.id, expires=expires, until=overlap, by=by, now=time.time()
             )
         )
     except InvalidParameter as refusal:

@@ -8,14 +8,21 @@ from mapl.service.access.keys import KeyMaker
 
 
 def rotate_key(
-    ledger: OnlineLedger, maker: KeyMaker, id: str, *, expires: int | None, until: int | None, by: Author
+    ledger: OnlineLedger,
+    maker: KeyMaker,
+    id: str,
+    *,
+    expires: int | None,
+    until: int | None,
+    by: Author,
+    now: float,
 ) -> tuple[str, KeyRecord]:
     """Replace a key, in one step; return the new one and what the ledger keeps of it.
 
     Parameters
     ----------
     expires
-        When the new key ends; never, if None.
+        When the new key ends; if None, when the old one would have.
     until
         When the old key ends, if not now. A key with a cap has no overlap, since both together could exceed it.
     """
@@ -24,6 +31,9 @@ def rotate_key(
         raise InvalidParameter(f"There is no valid key {id[:40]}; list the keys to see which there are.")
     if old.most is not None and until is not None:
         raise InvalidParameter(f"Key {id} has a cap, which two keys would exceed; rotate it without an overlap.")
+    expires = old.expires if expires is None else expires
+    if expires is not None and expires <= now:
+        raise InvalidParameter(f"Key {id} has ended; say when the new one ends.")
     left = None if old.most is None else old.most - old.taken
     if left == 0:
         raise InvalidParameter(f"Key {id} has asked all that its cap allows; create a new one.")

@@ -61,7 +61,7 @@ async def reply_at_tick(service: Service, outcome: Awaitable[Outcome], came: flo
         raise told
     if isinstance(told, Refused):
         raise Problem(*REFUSALS[told])
-    if (told.labels == NOT_ASKED).all():
+    if told.labels[0] == NOT_ASKED and (told.labels == NOT_ASKED).all():
         raise Problem(EXHAUSTED, GONE)
     return told
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from hashlib import sha256
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.requests import Request
 
 from mapl.errors import InvalidData
+from mapl.service.access.keys import keyed_digest
 from mapl.service.problem import MALFORMED, NOT_JSON, TOO_LARGE, TOO_SLOW, Problem
 
 if TYPE_CHECKING:
@@ -24,15 +23,13 @@ LARGE = 1 << 16
 JSON = "application/json"
 
 
-@asynccontextmanager
-async def json_body(request: Request) -> AsyncIterator[bytearray]:
+def json_body(request: Request) -> AbstractAsyncContextManager[bytearray]:
     """Read a body of JSON as far as it is allowed to go, and hold it."""
     service: Service = request.app.state.service
     kind = request.headers.get("content-type", "")
     if kind != JSON and kind.partition(";")[0].strip().lower() != JSON:
         raise Problem(NOT_JSON, f"Send the body as {JSON}.")
-    async with body_of(request, most=service.settings.most_body_bytes) as body:
-        yield body
+    return body_of(request, most=service.settings.most_body_bytes)
 
 
 @asynccontextmanager
@@ -71,7 +68,7 @@ async def rows_in(request: Request, body: bytearray) -> AsyncIterator[list[Any]]
 
 def digest_of(secret: bytes, body: bytes | bytearray) -> bytes:
     """Return 32 bytes that stand for a body; keyed, so that nobody can try out bodies."""
-    return hmac.digest(secret, body, sha256)
+    return keyed_digest(secret, body)
 
 
 def _rows(body: bytearray, most: int) -> list[Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,7 +12,7 @@ from mapl.errors import InvalidData
 from mapl.noise import Coins
 from mapl.release.ledger.exchange import reply_to
 from mapl.release.ledger.inquiries import NOT_ASKED, Inquiry, OnlineLedger, Refused, Reply
-from mapl.service.access.keys import derive_key
+from mapl.service.access.keys import derive_key, keyed_digest
 from mapl.service.watching.witness import Witness
 from mapl.types import Outcome, State, Tallies
 
@@ -136,7 +134,7 @@ class Clerk:
     def id(self, asked: RowsAsked) -> str:
         """Name an answer after its caller and its Idempotency-Key, or without one after its body."""
         kind, name = (b"body", asked.body) if asked.name is None else (b"name", asked.name.encode())
-        return hmac.digest(self._secret, b"\0".join((asked.caller.encode(), kind, name)), sha256).hex()
+        return keyed_digest(self._secret, b"\0".join((asked.caller.encode(), kind, name))).hex()
 
     def _read_all(self, group: Sequence[RowsAsked | RowsRead]) -> list[RowsRead | InvalidData]:
         """Read the rows of all requests at once; if some cannot be read, find out whose they are."""

@@ -127,8 +127,8 @@ class Desk:
 
         Raises Closed where it is not taken at all, and whatever the clerk raised for its group.
         """
-        # A caller that goes away does not take its question back: it may be recorded already.
-        return await asyncio.shield(self._handed_in(request, request.caller, len(request.rows), asks=True))
+        # A caller that goes away does not take its question back: it waits in its line, or is recorded already.
+        return await self._handed_in(request, request.caller, len(request.rows), asks=True)
 
     async def consult(
         self, work: Callable[[OnlineLedger], T], *, caller: str = "", size: int = 1, bulk: bool = False

@@ -70,6 +70,8 @@ class NotedHead:
         try:
             with _locked(self.path, os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX) as file:
                 noted = self._read(file)
+                if noted is None and self.needed and self._noted is not None:
+                    raise self._absent()  # its disk went away under a running server
                 # What this process noted itself is part of the chain that it goes on with; others write here too.
                 if noted not in (None, self._noted) and not ledger.holds(noted):
                     raise self._lost()

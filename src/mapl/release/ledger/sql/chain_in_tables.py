@@ -33,7 +33,7 @@ from mapl.release.ledger.ledger import (
 from mapl.release.ledger.run_id import new_run_id
 from mapl.release.ledger.sql.check import check_stored
 from mapl.release.ledger.sql.home_in_tables import SqlHome, mark_of
-from mapl.release.ledger.sql.tables import COLUMNS, NEWEST
+from mapl.release.ledger.sql.tables import COLUMNS, NEWEST, End
 from mapl.types import Secret, State
 
 IN_ORDER = attrgetter(*(field.name for field in fields(Record)))
@@ -91,8 +91,7 @@ class SqlChain(SqlHome):
     def append(self, entry: Entry, *, secret: Secret | None = None, answers: Answers | None = None) -> None:
         refuse_unfit_answers(entry, answers)
         with self._transaction(writing=True):
-            self._refuse_unfit()
-            view = self._look(entry.stage)
+            view = self._look(entry.stage, self._refuse_unfit())
             if view is not None and view.head.hash != self._head:
                 self._head = None
                 raise LedgerError(
@@ -153,11 +152,11 @@ class SqlChain(SqlHome):
             mine = self._records("WHERE stage = ? ORDER BY number DESC LIMIT 1", stage)
         return state_of(mine[0], None) if mine else State()
 
-    def _look(self, stage: str) -> View | None:
-        """Read the end of the chain under the lock; what has not changed since the last look is not read again."""
+    def _look(self, stage: str, end: End | None) -> View | None:
+        """See where a stage stands, under the lock; what has not changed since the last look is not read again."""
         if self._genesis is None:
             return None
-        view, end = self._view, self._newest()
+        view = self._view
         if view is not None and view.stage == stage and end is not None:
             if end.record.hash == view.head.hash:
                 return view

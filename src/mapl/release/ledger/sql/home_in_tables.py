@@ -11,7 +11,7 @@ from mapl.release.ledger.chain import Record
 from mapl.release.ledger.head_mark import HeadMark, rolled_back
 from mapl.release.ledger.ledger import still_there
 from mapl.release.ledger.sql.check import check_stored
-from mapl.release.ledger.sql.tables import NEWEST, Lookup, SqlTables
+from mapl.release.ledger.sql.tables import NEWEST, End, Lookup, SqlTables
 
 MARK = f"SELECT number, hash FROM entries {NEWEST}"
 
@@ -123,8 +123,11 @@ class SqlHome(SqlTables):
         place, locked = self._home()
         return locked != 0 or not self._at_home(place)
 
-    def _refuse_unfit(self) -> None:
-        """Refuse to spend from a copy, and from a chain that does not go on from what was seen of it."""
+    def _refuse_unfit(self) -> End | None:
+        """Refuse to spend from a copy, and from a chain that does not go on from what was seen of it.
+
+        Returns the end of the chain, for what goes on from it.
+        """
         place, locked = self._home()
         if locked == ROLLED_BACK:
             raise rolled_back(self.name)
@@ -136,6 +139,7 @@ class SqlHome(SqlTables):
                 "whole budget. If no other is in use, unlock it with the newest head that was exported (mapl "
                 "ledger unlock)."
             )
+        return end
 
 
 def mark_of(records: Sequence[Record]) -> HeadMark | None:

@@ -38,8 +38,8 @@ from mapl.release.ledger.key_log import (
     log_carried_over,
     log_ends,
     log_revoked,
-    refuse_larger_cap,
     refuse_later_end,
+    refuse_misplaced,
     taken_line,
 )
 from mapl.release.ledger.ledger import state_of
@@ -55,7 +55,11 @@ BLOCKS = (
     "WHERE number {among}"
 )
 LOG = "SELECT content FROM details JOIN entries USING (number) WHERE kind = ? ORDER BY number"
-ROOM = "SELECT id, most - taken FROM keys WHERE most IS NOT NULL AND id {among}"
+ROOM = (
+    "SELECT id, CASE WHEN revoked = 0 THEN most - taken ELSE 0 END FROM keys "
+    "WHERE (most IS NOT NULL OR revoked <> 0) AND id {among}"
+)
+"""`KeyRecord.room` of those callers that have a cap or were revoked, whatever of theirs is still under way."""
 
 
 class SqlLedger(SqlChain):
@@ -91,8 +95,7 @@ class SqlLedger(SqlChain):
             (PLACES, _questions(inquiries)),
             (ROOM, {inquiry.caller for inquiry in inquiries}),
         ) as (found, places, room):
-            self._refuse_unfit()
-            view = self._look(stage)
+            view = self._look(stage, self._refuse_unfit())
             if view is None or view.last is None:
                 raise unbegun(stage)
             left = count_left(view.first, view.last)
@@ -180,7 +183,7 @@ class SqlLedger(SqlChain):
         with self._transaction(writing=True):
             self._refuse_unfit()
             old = self._named_key(id)
-            refuse_larger_cap(old, new)
+            refuse_misplaced(old, new, until)
             self._add_key(new, by)
             if until is None:
                 self._revoke_key(old, by)
