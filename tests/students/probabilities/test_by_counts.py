@@ -56,6 +56,14 @@ def test_a_rare_class_is_as_rare_as_it_is(n_classes: int) -> None:
     np.testing.assert_array_equal(student.predict_codes(rows), told.argmax(axis=1))
 
 
+def test_the_scale_changes_no_decision() -> None:
+    """Cells that a student did not learn from are harder than others: offsets by these would decide too timidly."""
+    student, rows, _ = student_of(3, seed=4)
+    assert student.scale is not None
+    assert student.scale.slope != 1
+    np.testing.assert_array_equal(student.predict_codes(rows), replace(student, scale=None).predict_codes(rows))
+
+
 def test_counts_that_are_noise_give_no_scale() -> None:
     scores = np.random.default_rng(0).normal(size=(400, 2))
     noise = np.random.default_rng(1).normal(size=(400, 2)) * 9

@@ -49,3 +49,11 @@ def test_scores_are_never_turned_round_and_flat_ones_do_no_harm() -> None:
     assert find_line(scores, np.full(N_ROWS, 1 / N_ROWS), turned)[0] == SLOPES[0]
     flat = find_line(np.zeros_like(scores), np.full(N_ROWS, 1 / N_ROWS), turned)
     assert np.isfinite([flat[0], *flat[1]]).all()
+
+
+def test_a_slope_alone_leaves_every_order_as_it_is() -> None:
+    scores = world(3)
+    told = totals_of(scores, 1.7, np.array([0.6, 0.0, -0.6]), EXACT)
+    slope, offsets = find_line(scores, np.full(N_ROWS, 1 / N_ROWS), told, slope_alone=True)
+    assert slope > 1.1
+    np.testing.assert_array_equal(offsets, 0)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from mapl.data.encoding.encoder import Encoder
 from mapl.data.moments.feature_map import UNIT
-from mapl.data.moments.words import word_vectors
+from mapl.data.moments.words import LETTERS, word_vectors
 from mapl.data.tables.rows import Rows, check_rows
 from mapl.types import Floats, Singles
 
@@ -33,25 +33,36 @@ class ScoredText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         What is subtracted from the scores, and what they are divided by then.
     beside
         The encoder of all other columns, None where there are none.
+    letters
+        How many letters of a word count; all of them if None, as in files that are older than this.
     """
 
+    letters: int | None = None
+
     def __init__(
-        self, texts: list[str], polarities: Singles, centre: Floats, spread: Floats, beside: Encoder | None = None
+        self,
+        texts: list[str],
+        polarities: Singles,
+        centre: Floats,
+        spread: Floats,
+        beside: Encoder | None = None,
+        letters: int | None = None,
     ) -> None:
         self.texts = texts
         self.polarities = polarities
         self.centre = centre
         self.spread = spread
         self.beside = beside
+        self.letters = letters
 
     @classmethod
     def of_public(cls, rows: Rows, texts: list[str], polarities: Floats, beside: Encoder | None) -> Self:
         """Standardise the scores by those of PUBLIC rows. Two classes share one score."""
         told = polarities[:, 1:] - polarities[:, :1] if polarities.shape[1] == 2 else polarities
         kept: Singles = told.astype(np.float32)
-        scores = _scores(rows, texts, kept)
+        scores = _scores(rows, texts, kept, LETTERS)
         spread = scores.std(axis=0)
-        return cls(texts, kept, scores.mean(axis=0), np.where(spread > 0, spread, 1.0), beside)
+        return cls(texts, kept, scores.mean(axis=0), np.where(spread > 0, spread, 1.0), beside, LETTERS)
 
     def fit(self, X: Rows, y: Any = None) -> Self:
         """Return the encoder itself; it learns nothing from rows."""
@@ -60,7 +71,7 @@ class ScoredText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Rows) -> Singles:
         """Return the rows as a float32 matrix: one score per class first, then the other columns."""
         rows = check_rows(X, "rows") if isinstance(X, (list, tuple)) else X
-        scores = (_scores(rows, self.texts, self.polarities) - self.centre) / self.spread
+        scores = (_scores(rows, self.texts, self.polarities, self.letters) - self.centre) / self.spread
         if self.beside is None:
             return np.asarray(scores, np.float32)
         return np.hstack([scores, self.beside.transform(rows)]).astype(np.float32)
@@ -69,6 +80,6 @@ class ScoredText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
 
-def _scores(rows: Rows, texts: list[str], polarities: Singles) -> Floats:
+def _scores(rows: Rows, texts: list[str], polarities: Singles, letters: int | None) -> Floats:
     """Return the sum of the polarities of each row's words, one row at a time, hence whichever stand beside it."""
-    return np.asarray(word_vectors(rows, texts) @ polarities.astype(np.float64) / UNIT)
+    return np.asarray(word_vectors(rows, texts, letters) @ polarities.astype(np.float64) / UNIT)

@@ -23,7 +23,7 @@ def measure_echo(vectors: RowMap, weights: Floats, polarities: Polarities, rows:
     """Return by how much a person's own label raises the product of scores and label, by PUBLIC rows."""
     encoder = vectors.encoder
     assert isinstance(encoder, ScoredText)
-    words = word_vectors(rows, encoder.texts) / UNIT
+    words = word_vectors(rows, encoder.texts, encoder.letters) / UNIT
     own = np.asarray(words.multiply(words) @ polarities.believed).ravel()
     encoded = encoder.transform(rows)
     n_classes, n_scores = weights.shape[1], encoder.polarities.shape[1]

@@ -134,7 +134,7 @@ def _strongest_words(
     encoder: ScoredText, noise: Floats, public: Rows, n_classes: int
 ) -> tuple[Sequence[str], Floats, Floats]:
     """Return the words of public rows with the strongest polarities; hashes of other words have no names."""
-    words, places = words_of(public, encoder.texts)
+    words, places = words_of(public, encoder.texts, encoder.letters)
     polarities = encoder.polarities[places].astype(np.float64)
     if n_classes == 2:
         polarities = np.concatenate([-polarities, polarities], axis=1) / 2

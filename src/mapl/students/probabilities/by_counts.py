@@ -4,6 +4,9 @@ A lesson leaves out negative counts, which would have no meaning as weights, and
 the others: classes that are rare look more frequent than they are. Sums of all counts, negative ones too, have no
 such bias. So the counts judge probabilities like they judge predictions: as labels of so many people, of cells
 whose counts had no part in the model.
+
+They judge by a slope alone. Such cells are harder for a model than those it learned from, and offsets that suit
+them move decisions the wrong way elsewhere; a slope moves none, so that the model's own classes are the likeliest.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ FEWEST = 3.0
 
 
 def scale_by_counts(scores: Floats, shares: Floats, deviation: float, members: Floats) -> ScoreScale | None:
-    """Return the scale under which noisy counts are likeliest, None where they are hardly more than noise.
+    """Return the slope under which noisy counts are likeliest, None where they are hardly more than noise.
 
     Parameters
     ----------
@@ -48,5 +51,5 @@ def scale_by_counts(scores: Floats, shares: Floats, deviation: float, members: F
         slope_noise=noise * square + float(np.abs(counts) @ (scores**2).mean(axis=1)) / people,
         class_noise=np.full(n_classes, noise * n_cells + 1 / (n_classes * people)),
     )
-    slope, offsets = find_line(scores, counts, totals)
+    slope, offsets = find_line(scores, counts, totals, slope_alone=True)
     return ScoreScale(slope, tuple(offsets.tolist()))

@@ -40,7 +40,13 @@ class Totals:
 
 
 def find_line(
-    scores: Floats, counts: Floats, totals: Totals, along: Floats | None = None, *, steepest: float = SLOPES[1]
+    scores: Floats,
+    counts: Floats,
+    totals: Totals,
+    along: Floats | None = None,
+    *,
+    steepest: float = SLOPES[1],
+    slope_alone: bool = False,
 ) -> tuple[float, Floats]:
     """Return slope and offsets: what is likely given the totals.
 
@@ -57,6 +63,8 @@ def find_line(
         What an offset is multiplied by in each row; 1 if None.
     steepest
         The largest slope that is taken.
+    slope_alone
+        Whether offsets stay 0, so that the likeliest class of every row is the one with the highest score.
     """
     n_classes = scores.shape[1]
     along = np.ones(len(scores)) if along is None else along
@@ -79,6 +87,7 @@ def find_line(
         return value, np.concatenate([[of_slope], of_offsets])
 
     start = np.concatenate([[1.0], np.zeros(n_classes)])
-    bounds = [(SLOPES[0], steepest), *((None, None) for _ in range(n_classes))]
+    free = (0.0, 0.0) if slope_alone else (None, None)
+    bounds = [(SLOPES[0], steepest), *(free for _ in range(n_classes))]
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     return float(found[0]), np.asarray(found[1:])
