@@ -91,6 +91,7 @@ def test_a_schema_is_never_written_over(mapl: Mapl, public: Path, tmp_path: Path
     ran = mapl("schema", public)
     assert ran.code == 2
     assert "schema.json exists already" in ran.stderr
+    assert "There is no file" in mapl("schema", tmp_path / "missing.csv").stderr
     assert (tmp_path / "schema.json").read_text() == "changed by hand"
 
 
