@@ -60,11 +60,13 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/crowd.py
 
-# The pages as they stand in the repository, so that the same relative links work here and there; warnings are errors.
+# The pages as they stand in the repository, so that the same relative links work here and there; warnings are
+# errors, and every option that is typed into the search has to be found.
 docs: $(VENV)/installed-docs
 	rm -rf build/pages && mkdir -p build/pages
 	tar cf - *.md LICENSE docs examples benchmarks/*.py benchmarks/results deploy tests/mutants | tar xf - -C build/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tests/try_search.py build/site
 	@echo "Open build/site/index.html."
 
 # The package as a newcomer gets it: built twice to the same bytes, installed without extras, tried; beside it what a

@@ -1,20 +1,32 @@
-"""Keeps every page in the site's navigation: what mkdocs.yml does not name stands under More."""
+"""What the site adds to the pages: all of them in the navigation, and options that its search finds first."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+OPTIONS = "docs/commands.md"
+FIRST = 8.0
+"""How much more a word counts to the search on the page of all options than elsewhere."""
+
 
 def on_config(config: Any) -> Any:
-    """Add the pages that the navigation leaves out."""
+    """Add what was measured, and the pages that the navigation leaves out."""
     pages = Path(config["docs_dir"])
     named = set(_pages(config["nav"]))
-    others = [one.relative_to(pages).as_posix() for one in sorted((pages / "docs").rglob("*.md"))]
-    more = [one for one in others if one not in named]
-    if more:
-        config["nav"].append({"More": more})
+    for words, folder in (("Results", "benchmarks/results"), ("More", "docs")):
+        found = [one.relative_to(pages).as_posix() for one in sorted((pages / folder).rglob("*.md"))]
+        more = [one for one in found if one not in named]
+        if more:
+            config["nav"].append({words: more})
     return config
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Let the search find an option where it is explained before it finds where it is used."""
+    if page.file.src_uri == OPTIONS:
+        page.meta["search"] = {"boost": FIRST}
+    return markdown
 
 
 def _pages(part: Any) -> list[str]:

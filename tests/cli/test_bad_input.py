@@ -93,6 +93,7 @@ def test_files(mapl: Mapl, tmp_path: Path, name: str, content: bytes, message: s
         (["--epsilon", "two"], "--epsilon"),
         (["--delta", "1"], "must lie in [0, 1)"),
         (["--delta", "-0.1"], "must lie in [0, 1)"),
+        (["--delta", "0.5"], "delta is 0.5: publishing one person in 2 would keep such a promise"),
         (["--delta", "nan"], "must lie in [0, 1)"),
         (["--delta", "0", "--mechanism", "ladder", "--max-abstentions", "2"], "positive delta"),
         (["--mechanism", "magic"], "no mechanism 'magic'. Choose one of: ladder"),

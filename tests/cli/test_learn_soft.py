@@ -125,4 +125,6 @@ def test_three_classes(mapl: Mapl, clinic: Any, tmp_path: Path) -> None:
     assert labels == [("no", "yes", "perhaps")[one] for one in told.argmax(axis=1)]
     assert load(run / "public" / "student.skops").predict_proba(pa.parquet.read_table(clinic.test)).shape[1] == 3
     assert [entry["all_answered"] for entry in Publication.read(RunFolder(run)).ledger][-1] == 450
+    usage = json.loads((run / "public" / "statement.json").read_text())["usage"]
+    assert (usage["answered"], usage["unit"]) == (450, "numbers, 3 for every row")
     assert "sums of the shares" in (run / "public" / "report.html").read_text()

@@ -91,6 +91,11 @@ def test_a_schema_is_never_written_over(mapl: Mapl, public: Path, tmp_path: Path
     ran = mapl("schema", public)
     assert ran.code == 2
     assert "schema.json exists already" in ran.stderr
+    assert "There is no file" in mapl("schema", tmp_path / "missing.csv").stderr
+    for address in ("s3://bucket/rows.csv", "postgresql://ann:secret@host/clinic?table=rows"):
+        told = " ".join(mapl("schema", address).stderr.split())
+        assert f"{address.split(':')[0]}://... is an address, and this has to be a file: copy it here" in told
+        assert "secret" not in told
     assert (tmp_path / "schema.json").read_text() == "changed by hand"
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.pipeline.rehearsal.margin import MarginWish, measure
 from mapl.reproduce.worlds import HalfspaceWorld, LabelNoise, ThresholdWorld, World
@@ -112,3 +113,18 @@ def test_what_cannot_be_measured_is_refused() -> None:
     for sizes, n_teachers in (("10", 3), ("10", 10**12), ("", 10), ("a", 10), ("1", 10), ("0,50", 10), ("-5", 10)):
         with pytest.raises(InvalidParameter, match=r"sizes|teachers"):
             MarginWish.parse(sizes, n_teachers)
+
+
+def test_declared_classes_come_first_and_may_be_absent() -> None:
+    """A class that no public row has gets no vote, so leads are as before; what it names is in its order."""
+    rows = table(ThresholdWorld(), 600)
+    said = rows.set_column(1, "label", pa.array(np.where(rows["label"].to_numpy() == 1, "yes", "no")))
+    wish = MarginWish((20,), 6)
+    drawn = measure(said, wish, label="label", learner="ridge", n_jobs=1)
+    more = Classes(("yes", "no", "unknown"))
+    declared = measure(said, wish, label="label", learner="ridge", classes=more, n_jobs=1)
+    assert (drawn.classes, declared.classes) == (("no", "yes"), ("yes", "no", "unknown"))
+    assert declared.sizes[0].curve.n_classes == 3
+    assert declared.without_tau != ""
+    with pytest.raises(InvalidData, match="yes"):
+        measure(said, wish, label="label", learner="ridge", classes=Classes(("no", "maybe")), n_jobs=1)

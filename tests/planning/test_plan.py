@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.mechanisms import REGISTRY, Task, make
 from mapl.planning.plan import Condition, Plan, Stage, canonical, plain
+from mapl.planning.plan_maker import Terms
 from mapl.types import Budget
 
 PLAN = Plan(
@@ -234,3 +235,11 @@ def test_canonical_json_is_one_text_per_value() -> None:
     assert canonical({"b": np.int64(1), "a": [2.0]}) == canonical(dict(reversed([("a", [2.0]), ("b", 1)])))
     assert plain({"e": float("inf"), "n": float("nan")}) == {"e": "inf", "n": None}
     assert canonical("ü") == '"\\u00fc"'
+
+
+def test_no_run_begins_with_a_delta_that_promises_nothing_and_an_old_plan_is_still_read() -> None:
+    careless = replace(PLAN, budget=Budget(2, 0.5))
+    assert Plan.from_json(careless.to_json()) == careless
+    with pytest.raises(InvalidParameter, match="publishing one person in 2 would keep such a promise"):
+        Terms(careless.budget, "add-remove", "patient_id")
+    assert Terms(Budget(2, 0.01), "add-remove", "patient_id").budget.delta == 0.01

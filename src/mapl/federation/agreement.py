@@ -17,6 +17,7 @@ from mapl.data.units.one_per_unit import KEYED
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.parameters import spell
 from mapl.pipeline.request import Request
+from mapl.planning.budgets.large_delta import refuse_large
 from mapl.planning.plan import canonical
 from mapl.types import Adjacency, Budget, positive_integer
 
@@ -73,6 +74,7 @@ class SitesPlan:
                 f"There are {len(set(self.sites))} different sites; name at least two, each once, with "
                 f"{spell('sites')}. One site alone learns with mapl learn."
             )
+        refuse_large(self.budget.delta)
         positive_integer(sites_per_person=self.sites_per_person)
         if self.sites_per_person > len(self.sites):
             raise InvalidParameter(

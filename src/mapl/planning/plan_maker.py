@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mapl.planning.budgets.large_delta import refuse_large
 from mapl.planning.budgets.several_runs import Together
 from mapl.planning.plan import Plan, Stage
 from mapl.types import Budget
@@ -18,6 +19,9 @@ class Terms:
     adjacency: str
     unit: str
     together: Together | None = None
+
+    def __post_init__(self) -> None:
+        refuse_large(self.budget.delta)
 
 
 def make_plan(

@@ -12,7 +12,7 @@ from mapl.cli.console import out, warn
 from mapl.cli.dialect import panels
 from mapl.cli.learning.learn_options import CellKind, NumberOfCells, Parts, PerUnit
 from mapl.cli.options.amounts import number_or_auto
-from mapl.cli.options.budget import Delta, Epsilon, Neighbours, Unit, warn_of_large
+from mapl.cli.options.budget import Delta, Epsilon, Neighbours, Unit, check_delta
 from mapl.cli.options.running import AsJson
 from mapl.cli.options.tables import ClassNames, Label, Rows, SchemaFile
 from mapl.cli.options.unit import unit_of
@@ -83,7 +83,7 @@ def federate(
     from mapl.pipeline.learn import ask_about_ids
     from mapl.pipeline.watch import Watch
 
-    warn_of_large(delta)
+    check_delta(delta)
     known = None if schema is None else Schema.read(schema)
     unit, no_unit = unit_of(unit, known)
     declared = None if classes is None else Classes.parse(classes)

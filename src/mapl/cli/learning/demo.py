@@ -10,6 +10,7 @@ import typer
 
 from mapl.cli.console import out, progress_of
 from mapl.cli.dialect import panels
+from mapl.cli.options.budget import check_delta
 from mapl.cli.options.running import AsJson
 from mapl.errors import InvalidParameter
 from mapl.release.statement.statement import to_json
@@ -46,6 +47,7 @@ def demo(
     from mapl.pipeline.runs.run import Tables, learn_in_folder
     from mapl.pipeline.watch import Watch
 
+    check_delta(delta)
     classes = Classes(CLASSES)
     request = Request(Budget(epsilon, delta), classes, n_rows=N_PATIENTS, unit=UNIT, method="auto")
     refuse_foreign(to)

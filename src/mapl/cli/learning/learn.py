@@ -34,7 +34,7 @@ from mapl.cli.learning.learn_options import (
 )
 from mapl.cli.learning.learn_wording import as_record, table
 from mapl.cli.options.amounts import TIME_LIMIT, bytes_or_none, number_or_auto, seconds_or_none
-from mapl.cli.options.budget import Adjacency, Compared, Delta, Epsilon, Unit, warn_of_large
+from mapl.cli.options.budget import Adjacency, Compared, Delta, Epsilon, Unit, check_delta
 from mapl.cli.options.columns import Categories, Dropped, choices_of
 from mapl.cli.options.earlier import earlier_runs
 from mapl.cli.options.labels import LabelValuesText, label_values_of, tell_owner
@@ -154,7 +154,7 @@ def learn(
     aim = Aim(metric.value, {} if class_weight is None else parse_class_weight(class_weight))
     number_range = None if regression is None else NumberRange.parse(regression)
     expected = None if agreement is None else Agreement.parse(agreement)
-    warn_of_large(delta)
+    check_delta(delta)
 
     request = Request(  # a bad setting is told before any file is read
         budget,

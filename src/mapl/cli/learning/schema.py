@@ -45,9 +45,9 @@ def schema(
 
     Never give private rows here. Read the draft, change what is wrong, and hand it to mapl learn.
     """
-    refuse_existing(to)
     choices = choices_of(drop, categories)
     rows = read_table(StandardInput(form, public).file_of(public), what="public rows", as_text=choices.categories)
+    refuse_existing(to)
     declared = Classes.parse(classes).names if classes is not None else ()
     first, further = (label[0] if label else None), label[1:]
     if not declared and first is not None and first != unit and first in (names(rows) or ()):

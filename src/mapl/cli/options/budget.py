@@ -10,6 +10,7 @@ import typer
 from mapl.cli.console import warn
 from mapl.cli.dialect.panels import BUDGET
 from mapl.cli.options.unit import HELP as UNIT_HELP
+from mapl.planning.budgets.large_delta import refuse_large
 
 LARGE_DELTA = 1e-3
 
@@ -44,7 +45,8 @@ Compared = Annotated[
 ]
 
 
-def warn_of_large(delta: float) -> None:
-    """Say how many go unprotected where that is more than a few."""
+def check_delta(delta: float) -> None:
+    """Refuse a delta that promises nothing, before any file is read; say how many go unprotected below that."""
+    refuse_large(delta)
     if LARGE_DELTA <= delta < 1:
         warn(f"delta {delta:g} lets about one unit in {1 / delta:.0f} go unprotected; 1e-5 is usual.")

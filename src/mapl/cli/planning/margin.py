@@ -11,8 +11,10 @@ from rich.table import Table
 
 from mapl.cli.console import out, progress_of, tell
 from mapl.cli.dialect import panels
+from mapl.cli.options.budget import check_delta
 from mapl.cli.options.learner import learner_of
 from mapl.data import read_table
+from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidParameter
 from mapl.planning.rules.margin import FAILURE, margin_plans, refuse_senseless
 from mapl.release.statement.statement import to_json
@@ -27,6 +29,12 @@ def margin(
     public: Path = typer.Argument(metavar="PUBLIC", help="PUBLIC labelled rows: .csv, .parquet or .arrow."),
     label: str = typer.Option(
         help="The column of the labels, of two or more classes.", rich_help_panel=panels.TABLES
+    ),
+    classes: str | None = typer.Option(
+        None,
+        help="Names of the classes, separated by commas.",
+        show_default="those of PUBLIC",
+        rich_help_panel=panels.TABLES,
     ),
     learner: str = typer.Option(
         "ridge", help="A learner of `mapl learners`, or module:name to import.", rich_help_panel=panels.TEACHERS
@@ -71,6 +79,7 @@ def margin(
     from mapl.report.pages.margin import NOTICE, MarginQuestion, as_values, refuse_taken, write_page
 
     wish = MarginWish.parse(sizes, teachers)
+    declared = None if classes is None else Classes.parse(classes)
     wanted = _budget(epsilon, delta, queries, failure)
     if to is not None:
         refuse_taken(to)
@@ -78,7 +87,14 @@ def margin(
     rows = read_table(public, what="public rows")
     with progress_of(quiet=as_json)("Training teachers", len(wish.sizes) * wish.n_teachers) as on_progress:
         measured = measure(
-            rows, wish, label=label, learner=learner_of(learner), seed=seed, n_jobs=jobs, on_progress=on_progress
+            rows,
+            wish,
+            label=label,
+            classes=declared,
+            learner=learner_of(learner),
+            seed=seed,
+            n_jobs=jobs,
+            on_progress=on_progress,
         )
     asked = None
     if wanted is not None:
@@ -165,6 +181,7 @@ def _budget(
         return None
     if epsilon is None or delta is None or queries is None:
         raise InvalidParameter("T and K follow from --epsilon, --delta and --queries together; give all or none.")
+    check_delta(delta)
     budget = Budget(epsilon, delta)
     refuse_senseless(budget, queries, failure)
     return budget, queries

@@ -9,7 +9,7 @@ import typer
 
 from mapl.cli.console import out, progress_of
 from mapl.cli.dialect import panels
-from mapl.cli.options.budget import Adjacency, Delta, warn_of_large
+from mapl.cli.options.budget import Adjacency, Delta, check_delta
 from mapl.cli.options.columns import Categories, Dropped, choices_of
 from mapl.cli.options.earlier import earlier_runs
 from mapl.cli.options.public_sample import measure_on_sample, public_votes, refuse_private_half, refuse_several
@@ -170,7 +170,7 @@ def plan(
     """
     if to is not None:
         refuse_taken(to)
-    warn_of_large(delta)
+    check_delta(delta)
     n_classes = _number(classes)
     earlier = earlier_runs(going_on)
     compared = _adjacency(adjacency, earlier)

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from mapl.cli.console import EXHAUSTED, out, progress, tell
 from mapl.cli.dialect import panels
-from mapl.cli.options.budget import Delta, Epsilon, warn_of_large
+from mapl.cli.options.budget import Delta, Epsilon, check_delta
 from mapl.cli.options.running import AsJson, Seed
 from mapl.cli.options.votes import AgreementText, MaxAbstentions, MayAbstain, Mechanism
 from mapl.data.tables.classes import Classes
@@ -197,7 +197,7 @@ def aggregate(
         not may_abstain,
     )
     declared = None if classes is None else Classes.parse(classes)
-    warn_of_large(delta)
+    check_delta(delta)
     folder = ReleaseFolder(to if to is not None else Path(f"{votes.stem}.mapl"))
     folder.refuse_if_used()
     read = read_votes(votes, classes=declared, per_teacher=per_teacher, teachers_in=teachers_in.value)

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from mapl.cli.console import out, progress_of, warn
 from mapl.cli.dialect import panels
-from mapl.cli.options.budget import Epsilon, Neighbours
+from mapl.cli.options.budget import Epsilon, Neighbours, check_delta
 from mapl.cli.options.labels import LabelValuesText, label_values_of, tell_owner
 from mapl.cli.options.running import AsJson, RunOut, Seed
 from mapl.cli.options.tables import Label, PrivateTable
@@ -128,6 +128,7 @@ def answer(
     from mapl.pipeline.runs.folder import RunFolder
     from mapl.prediction.prices.auto import VACUOUS
 
+    check_delta(delta)
     declared = declare_values(Classes.parse(classes), label_values_of(label_values))
     if len(declared) != 2:
         raise InvalidParameter(

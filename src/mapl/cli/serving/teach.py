@@ -11,7 +11,7 @@ from rich.table import Table
 from mapl.cli.console import out, progress_of, warn
 from mapl.cli.dialect import panels
 from mapl.cli.options.amounts import TIME_LIMIT, bytes_or_none, number_or_auto, seconds_or_none
-from mapl.cli.options.budget import Adjacency, Compared, Delta, Epsilon, Unit, warn_of_large
+from mapl.cli.options.budget import Adjacency, Compared, Delta, Epsilon, Unit, check_delta
 from mapl.cli.options.columns import HOW_TO_CHANGE, Categories, Dropped, choices_of
 from mapl.cli.options.labels import LabelValuesText, label_values_of, tell_owner
 from mapl.cli.options.learner import learner_of
@@ -98,7 +98,7 @@ def teach(
     unit, no_unit = unit_of(unit, known_columns)
     declared = None if classes is None else Classes.parse(classes)
     expected = None if agreement is None else Agreement.parse(agreement)
-    warn_of_large(delta)
+    check_delta(delta)
 
     def ask(known: Classes) -> Request:
         return Request(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ FIRST_BYTES = {
 }
 """How files begin whose kind can be told by their first bytes."""
 
+ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+"""How an address begins, as a path keeps it, with one of its slashes; a drive of Windows has one letter."""
 
 SPELLED = {",": "commas", "\t": "tabs"}
 
@@ -52,6 +55,12 @@ def kind_of(path: Path, suffixes: Sequence[str], *, rows: str, may_be_empty: Seq
     may_be_empty
         The kinds of which an empty file is a table of no rows.
     """
+    address = ADDRESS.match(str(path))
+    if address is not None and not path.exists():  # the rest of it may hold a password
+        raise InvalidData(
+            f"{address[1]}://... is an address, and this has to be a file: copy it here first. Only the private "
+            "table of mapl learn, teach, check and answer may be elsewhere."
+        )
     kind = suffix(path)
     if kind not in suffixes:
         raise InvalidData(

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from mapl.data.encoding.choice import encoder_for, for_teachers
 from mapl.data.reading.entries import texts
+from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import Rows, check_rows, column, n_rows, names, take
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.parameters import spell
@@ -146,6 +147,7 @@ def measure(
     *,
     label: str,
     learner: Any,
+    classes: Classes | None = None,
     seed: int = 0,
     n_jobs: int = -1,
     on_progress: OnProgress | None = None,
@@ -158,6 +160,8 @@ def measure(
         Public rows with labels of two or more classes.
     learner
         The name of a preset, or any learner (`mapl.teachers.as_learner`).
+    classes
+        The classes of the private table, some of which public rows may not have; those of the rows if None.
     on_progress
         Called with the number of teachers that have voted, of all sizes together.
     """
@@ -166,14 +170,14 @@ def measure(
         raise InvalidData(
             f"The public rows have no column {label!r}; name the column of their labels with {spell('label')}."
         )
-    n_classes = len(pc.unique(texts(column(table, label))).drop_null())
+    n_classes = len(pc.unique(texts(column(table, label))).drop_null()) if classes is None else len(classes)
     if n_classes > MOST_CLASSES:
         raise InvalidData(
             f"The column {label!r} has {n_classes} classes; margins are measured for 2 to {MOST_CLASSES}. Name "
             f"another column with {spell('label')}, or measure one class against the others, in a column that says "
             "so."
         )
-    given = declare(table, label=label, classes=None, unit=None, schema=None)
+    given = declare(table, label=label, classes=classes, unit=None, schema=None)
     public = take_public_rows(table, given)
     assert public.truth is not None
     rng = np.random.default_rng(seed)  # splits public rows; it protects nobody

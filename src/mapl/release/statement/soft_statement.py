@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mapl.mechanisms import Task
+from mapl.mechanisms.scores.noisy_shares import NoisyShares
 from mapl.noise import Coins
 from mapl.release.soft_labels import MEANS, MEDIANS, SoftDesign, SoftLabels
 from mapl.release.statement.plain_words import in_plain_words
@@ -56,6 +57,8 @@ def state_soft_labels(
         plan_digest=plan_digest,
         ledger_head=ledger_head,
     )
+    if isinstance(mechanism, NoisyShares):  # its ledger counts numbers, and the limit is about those
+        told = replace(told, usage={**told.usage, "unit": f"numbers, {mechanism.n_shares} for every row"})
     if not told.private:
         return told
     words = in_plain_words(SCORES, promise, told.stages, told.delta, told.guaranteed_epsilon, told.epsilon)
