@@ -117,6 +117,8 @@ def count_in_blocks(cells: Cells, records: PrivateTable, n_classes: int) -> Inte
 
     Memory is bounded by a block: of more rows, cells are not kept, and what lies in files is let go.
     """
+    if len(records.labels) <= ROWS_AT_ONCE:  # one block, or none at all
+        return cells.counts(records.rows.open(), records.labels, n_classes)
     counts = np.zeros((cells.n_cells, n_classes), dtype=np.int64)
     for start, block in records.rows.open_blocks(ROWS_AT_ONCE):
         counts += cells.counts(block, records.labels[start : start + n_rows(block)], n_classes)
