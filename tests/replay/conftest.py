@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -29,6 +30,9 @@ class Replays:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(self.folder)
             patch.syspath_prepend(self.folder)
+            # Of both sides the first imports a learner of one's own, and would leave its bytecode.
+            patch.setattr(sys, "dont_write_bytecode", True)
+            patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
             pin(patch, later=later)
             passed = freeze(patch) if frozen else Counter()
             with watched(self.folder, patch) as side:
