@@ -76,16 +76,36 @@ def test_every_change_is_an_entry_that_tells_nothing(make: Callable[[], OnlineLe
     assert check_export(json.loads(exported)) == ledger.head
 
 
+@pytest.mark.parametrize("wanted", [None, 9, 8, 7, 3])
+def test_a_new_key_has_what_is_left_when_it_is_stored(make: Callable[[], OnlineLedger], wanted: int | None) -> None:
+    """Whoever replaces a key that is much in use has read an older count; it was refused then, again and again."""
+    ledger = begun(make())
+    ledger.add_key(ANN)
+    ask(ledger, "a", "b")  # two of nine
+    stored = ledger.replace_key("ann", replace(BOB, id="al", most=wanted), by=ROOT)
+    assert stored.most == min(wanted or 7, 7)
+    assert ledger.key("al") == stored
+    ledger.verify()
+    ledger.close()
+
+
+def test_nothing_takes_the_place_of_a_key_that_has_asked_all(make: Callable[[], OnlineLedger]) -> None:
+    ledger = begun(make())
+    ledger.add_key(replace(ANN, most=2))
+    ask(ledger, "a", "b")
+    with pytest.raises(InvalidParameter, match="all that its cap allows"):
+        ledger.replace_key("ann", replace(BOB, id="al", most=2), by=ROOT)
+    assert ledger.key("al") is None
+    ledger.close()
+
+
 def test_a_key_is_replaced_in_one_step(make: Callable[[], OnlineLedger]) -> None:
     ledger = begun(make())
     ledger.add_key(ANN)
     ask(ledger, "a", "b")
-    for beyond in (None, 8):  # two of nine were asked
-        with pytest.raises(LedgerError, match="what is left of its cap"):
-            ledger.replace_key("ann", replace(BOB, most=beyond), by=ROOT)
-    with pytest.raises(LedgerError, match="what is left of its cap"):  # both would have it
+    with pytest.raises(LedgerError, match="could ask more than it allows"):  # both would have it
         ledger.replace_key("ann", replace(BOB, id="al", most=7), until=1_900_000_000, by=ROOT)
-    ledger.replace_key("ann", replace(BOB, id="al", most=7), by=ROOT)
+    assert ledger.replace_key("ann", replace(BOB, id="al", most=7), by=ROOT).most == 7
     with pytest.raises(InvalidParameter, match="revoked or replaced already"):  # as two servers would at once
         ledger.replace_key("ann", replace(BOB, id="alf", most=7), by=ROOT)
     ledger.add_key(BOB, by=ROOT)

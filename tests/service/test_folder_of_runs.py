@@ -189,6 +189,41 @@ def test_a_changed_folder_is_taken_up_and_nobody_is_cut_off(many: ManyServed) ->
     assert set(many.closed) <= {"asthma", "diabetes"}
 
 
+def test_a_run_copied_over_another_takes_its_place(many: ManyServed) -> None:
+    """It keeps every inode; a removed folder's numbers are given to the next one, too."""
+    old, before = many.app._runs["asthma"], many.keys["asthma"]
+    (many.folder / "asthma" / "private" / "service.key").write_bytes(b"another".ljust(32, b"."))
+    many.app.look_again()
+    assert many.app._runs["asthma"] is not old
+    assert many.keys["asthma"] != before
+    with many.client("asthma") as new:
+        assert new.get("/v1/budget").status_code == 200
+
+
+def test_what_cannot_be_read_is_in_nobodys_way(many: ManyServed, caplog: pytest.LogCaptureFixture) -> None:
+    """As lost+found; the start failed, and a reload left a traceback in the log and did nothing."""
+    (many.folder / "a lost one").symlink_to("x" * 300)  # no name may be so long: this cannot be read by anybody
+    put(many.folder, "gout")
+    assert holds_runs(many.folder)
+    with caplog.at_level(logging.WARNING):
+        many.app.look_again()
+    assert many.get("/runs").json()["runs"] == ["asthma", "diabetes", "gout"]
+    assert "'a lost one' is passed over" in caplog.text
+
+
+def test_the_runs_of_a_folder_that_is_away_go_on(many: ManyServed, caplog: pytest.LogCaptureFixture) -> None:
+    away = many.folder.with_name(f"{many.folder.name}-away")
+    many.folder.rename(away)
+    with caplog.at_level(logging.ERROR):
+        many.app.look_again()
+    assert "its runs go on as they are" in caplog.text
+    assert many.get("/runs").json()["runs"] == ["asthma", "diabetes"]
+    away.rename(many.folder)
+    same = many.app._runs["asthma"]
+    many.app.look_again()
+    assert many.app._runs["asthma"] is same
+
+
 def under_way(many: ManyServed, name: str) -> int:
     return int(many.app._runs[name]._under_way)
 

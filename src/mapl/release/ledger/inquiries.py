@@ -149,8 +149,11 @@ class OnlineLedger(Ledger, Protocol):
     def revoke_key(self, id: str, *, by: Author = NOBODY) -> None:
         """Revoke an API key for good."""
 
-    def replace_key(self, id: str, new: KeyRecord, *, until: int | None = None, by: Author = NOBODY) -> None:
-        """Store a new API key in the place of another, in one step; that one is revoked, or ends at a time."""
+    def replace_key(self, id: str, new: KeyRecord, *, until: int | None = None, by: Author = NOBODY) -> KeyRecord:
+        """Store a new API key in the place of another, in one step; that one is revoked, or ends at a time.
+
+        Returns the new key as it is stored: with what is left of the other one's cap at this moment, or less.
+        """
 
     def key_log(self) -> list[str]:
         """Return the lines of the log of keys, oldest first (`key_log.changes_in`)."""

@@ -126,12 +126,22 @@ def refuse_later_end(key: KeyRecord, until: int) -> None:
         raise LedgerError("A key ends when it was made to end, or sooner; make a new one instead.")
 
 
-def refuse_misplaced(old: KeyRecord, new: KeyRecord, until: int | None) -> None:
-    """Refuse to replace a key a second time, or so that both together may ask more than was left of its cap."""
+def fit_into_place(old: KeyRecord, new: KeyRecord, until: int | None) -> KeyRecord:
+    """Return the key that takes the place of another, once: with what is left of its cap now, or less.
+
+    Whoever made the new one may have read the old one before its last question; a key that is much in use could
+    not be replaced otherwise.
+    """
     if old.revoked:
         raise InvalidParameter("This key was revoked or replaced already; list the keys to see which there are.")
-    if old.most is not None and (until is not None or new.most is None or new.most > old.most - old.taken):
-        raise LedgerError("A key that replaces another has what is left of its cap, or less; read it again.")
+    if old.most is None:
+        return new
+    if until is not None:
+        raise LedgerError("A key with a cap is replaced at once; both together could ask more than it allows.")
+    left = old.most - old.taken
+    if left == 0:
+        raise InvalidParameter("This key has asked all that its cap allows; create a new one.")
+    return replace(new, most=left if new.most is None else min(new.most, left))
 
 
 def _line(did: str, keys: Iterable[KeyRecord], author: Author) -> str:

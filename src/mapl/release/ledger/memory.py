@@ -41,11 +41,11 @@ from mapl.release.ledger.head_mark import HeadMark, rolled_back
 from mapl.release.ledger.inquiries import NOBODY, NOT_ASKED, Author, Decide, Inquiry, KeyRecord, Refused, Reply
 from mapl.release.ledger.key_log import (
     entry_of,
+    fit_into_place,
     log_added,
     log_ends,
     log_revoked,
     refuse_later_end,
-    refuse_misplaced,
 )
 from mapl.release.ledger.ledger import (
     NeverCopied,
@@ -205,18 +205,19 @@ class MemoryLedger(NeverCopied):
                 self._log(log_revoked(key, by))
                 self._keys[id] = replace(key, revoked=True)
 
-    def replace_key(self, id: str, new: KeyRecord, *, until: int | None = None, by: Author = NOBODY) -> None:
+    def replace_key(self, id: str, new: KeyRecord, *, until: int | None = None, by: Author = NOBODY) -> KeyRecord:
         with self._lock:
             old = self._named_key(id)
-            refuse_misplaced(old, new, until)
+            new = fit_into_place(old, new, until)
             if until is None:
                 self.add_key(new, by=by)
                 self.revoke_key(id, by=by)
-                return
-            refuse_later_end(old, until)
-            self.add_key(new, by=by)
-            self._log(log_ends(old, until, by))
-            self._keys[id] = replace(old, expires=until)
+            else:
+                refuse_later_end(old, until)
+                self.add_key(new, by=by)
+                self._log(log_ends(old, until, by))
+                self._keys[id] = replace(old, expires=until)
+        return new
 
     def key_log(self) -> list[str]:
         return list(self._lines)

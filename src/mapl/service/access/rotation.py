@@ -40,5 +40,4 @@ def rotate_key(
     token, record = maker.new(old.name, old.scopes, most=left, expires=expires)
     if until is not None and old.expires is not None:
         until = min(until, old.expires)
-    ledger.replace_key(id, record, until=until, by=by)
-    return token, record
+    return token, ledger.replace_key(id, record, until=until, by=by)

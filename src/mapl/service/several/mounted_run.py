@@ -47,7 +47,14 @@ class MountedRun:
 
 
 def marks_of(path: Path) -> tuple[int, ...]:
-    """Return what tells the run in a folder from another one that takes its place; OSError if there is none."""
+    """Return what tells the run in a folder from another one that takes its place; OSError if there is none.
+
+    A number of an inode is given again once its file is gone, and copying over a file keeps it. When a file last
+    changed tells them apart: nothing writes to a run's secret or its plan after it was taught.
+    """
     folder = RunFolder(path)
-    looked_at = (folder.private, folder.service_key, folder.public / "plan.json")
-    return tuple(number for one in looked_at for number in (one.stat().st_dev, one.stat().st_ino))
+    private, *files = (one.stat() for one in (folder.private, folder.service_key, folder.public / "plan.json"))
+    marks = [private.st_dev, private.st_ino]
+    for file in files:
+        marks += (file.st_dev, file.st_ino, file.st_ctime_ns)
+    return tuple(marks)

@@ -46,10 +46,13 @@ def holds_runs(path: Path) -> bool:
 
 
 def _candidates(path: Path) -> Iterator[str]:
-    """Name the folders in a folder that look like taught runs."""
+    """Name the folders in a folder that look like taught runs; OSError if it cannot be read itself."""
     for one in sorted(path.iterdir()):
-        if RunFolder(one).service_key.is_file() and RunFolder(one).public.is_dir():
-            yield one.name
+        try:
+            if RunFolder(one).service_key.is_file() and RunFolder(one).public.is_dir():
+                yield one.name
+        except OSError as failure:  # not ours to read, as the lost+found of a volume
+            LOG.warning("%s is passed over: it cannot be read (%s).", ascii(one.name), failure.strerror)
 
 
 class SeveralRuns:
@@ -94,8 +97,13 @@ class SeveralRuns:
     async def look(self) -> None:
         """Take up what is new in the folder, try again what failed, and let go of what is gone or was replaced."""
         async with self._looking:
+            try:
+                candidates = await asyncio.to_thread(lambda: [*_candidates(self._folder)])
+            except OSError as failure:
+                LOG.error("%s cannot be read (%s); its runs go on as they are.", self._folder, failure.strerror)
+                return
             found = {}
-            for name in await asyncio.to_thread(lambda: [*_candidates(self._folder)]):
+            for name in candidates:
                 if NAME.fullmatch(name) is None:
                     LOG.error("The run %s is left out: its name is no part of an address; rename it.", ascii(name))
                     continue
@@ -140,7 +148,13 @@ class SeveralRuns:
     def _keep(self, work: object) -> None:
         task = asyncio.get_running_loop().create_task(work)  # type: ignore[arg-type,var-annotated]
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None:  # asyncio would write its words, and a traceback
+            LOG.error("%s", place_of(fault))
 
     async def _home(self, request: Request) -> Response:
         return whole(request, "runs.html", runs=[*self._runs], left_out=sorted(self._left_out))

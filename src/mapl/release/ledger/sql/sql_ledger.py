@@ -34,12 +34,12 @@ from mapl.release.ledger.inquiries import (
 )
 from mapl.release.ledger.key_log import (
     entry_of,
+    fit_into_place,
     log_added,
     log_carried_over,
     log_ends,
     log_revoked,
     refuse_later_end,
-    refuse_misplaced,
     taken_line,
 )
 from mapl.release.ledger.ledger import state_of
@@ -179,18 +179,19 @@ class SqlLedger(SqlChain):
             self._refuse_unfit()
             self._revoke_key(self._named_key(id), by)
 
-    def replace_key(self, id: str, new: KeyRecord, *, until: int | None = None, by: Author = NOBODY) -> None:
+    def replace_key(self, id: str, new: KeyRecord, *, until: int | None = None, by: Author = NOBODY) -> KeyRecord:
         with self._transaction(writing=True):
             self._refuse_unfit()
             old = self._named_key(id)
-            refuse_misplaced(old, new, until)
+            new = fit_into_place(old, new, until)
             self._add_key(new, by)
             if until is None:
                 self._revoke_key(old, by)
-                return
-            refuse_later_end(old, until)
-            self._log(log_ends(old, until, by))
-            self._change("UPDATE keys SET expires = ? WHERE id = ?", (until, id))
+            else:
+                refuse_later_end(old, until)
+                self._log(log_ends(old, until, by))
+                self._change("UPDATE keys SET expires = ? WHERE id = ?", (until, id))
+        return new
 
     def key_log(self) -> list[str]:
         with self._transaction(writing=False):
