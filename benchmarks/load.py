@@ -51,14 +51,15 @@ def request(path: str, body: bytes, token: str, *, key: str | None = None) -> by
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 
-async def reply(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Read one response: its status and its body."""
+async def reply(reader: asyncio.StreamReader) -> tuple[int, bool]:
+    """Read one response: its status, and whether the connection may be used again."""
     head = await reader.readuntil(b"\r\n\r\n")
     status = int(head[9:12])
     length = next(
         int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")
     )
-    return status, await reader.readexactly(length)
+    await reader.readexactly(length)
+    return status, b"\r\nconnection: close\r\n" not in head.lower()
 
 
 async def _closed(port: int, requests: Iterator[bytes], until: float, load: Load) -> None:
@@ -98,8 +99,11 @@ async def _once(
     try:
         reader, writer = pool.pop() if pool else await asyncio.open_connection("127.0.0.1", port)
         writer.write(one)
-        status, _ = await reply(reader)
-        pool.append((reader, writer))
+        status, stays = await reply(reader)
+        if stays:
+            pool.append((reader, writer))
+        else:
+            writer.close()
     except (OSError, asyncio.IncompleteReadError):
         status = 0
     load.statuses[status] += 1

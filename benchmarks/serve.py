@@ -247,8 +247,8 @@ def written(figures: dict[str, Any]) -> str:
         "",
         f"Overload: {over['offered per second']:.0f} requests/s offered, statuses {over['statuses']}, "
         f"{over['answers received']} answers received, {over['questions counted']} questions counted. Status 0 is "
-        "a connection that ended without a reply: a server keeps 1,000 open at most, and beyond that closes those "
-        "that have waited longest.",
+        "a connection that ended without a reply: a server keeps 1,000 open at most, and beyond that ends those "
+        "that have waited longest without a whole request.",
         "",
         f"The same question {same['requests']:,} times, {AT_ONCE} at once: {same['spent']} spent.",
         "",
