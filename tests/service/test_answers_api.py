@@ -144,6 +144,10 @@ def test_other_media_types_methods_and_addresses(served: Served) -> None:
         for name in ("", "ä".encode(), "x" * 256):
             odd = client.post("/v1/answers", json={"rows": [[1.0, "a"]]}, headers={"Idempotency-Key": name})
             assert (odd.status_code, kind(odd)) == (422, "invalid")
+        twice = [("Idempotency-Key", "first"), ("Idempotency-Key", "second")]
+        odd = client.post("/v1/answers", json={"rows": [[1.0, "a"]]}, headers=twice)
+        assert (odd.status_code, kind(odd)) == (422, "invalid")
+        assert "2 headers Idempotency-Key" in odd.json()["detail"]
 
 
 @pytest.mark.parametrize(

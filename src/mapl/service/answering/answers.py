@@ -90,8 +90,13 @@ async def _outcome(request: Request, service: Service, name: str | None, body: b
 
 
 def _name(request: Request) -> str | None:
-    name = request.headers.get(NAME)
-    if name is None or (1 <= len(name) <= LONGEST_NAME and name.isascii() and name.isprintable()):
+    names = request.headers.getlist(NAME)
+    if len(names) > 1:  # which of them a proxy or a client meant, nobody can tell
+        raise InvalidData(f"The request has {len(names)} headers {NAME}; send one, or none.")
+    if not names:
+        return None
+    name = names[0]
+    if 1 <= len(name) <= LONGEST_NAME and name.isascii() and name.isprintable():
         return name
     raise InvalidData(f"The {NAME} must be 1 to {LONGEST_NAME} printable ASCII characters.")
 
