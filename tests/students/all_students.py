@@ -26,9 +26,9 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.schema import draft_schema
 from mapl.students import train_student
 from mapl.students.file.student_file import dumps
 from mapl.students.images import network_training
