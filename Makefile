@@ -19,9 +19,9 @@ test: check
 	$(PYTEST) -m "not long"
 	@echo "Left out: tests that take long by nature (kill loops, servers, replays, examples). make test-long runs them."
 
-# File by file: what a file's tests share takes long to make, and is made once then.
+# File by file: what a file's tests share takes long to make, and is made once then. No docstring takes long.
 test-long: $(VENV)/installed-test
-	$(PYTEST) --dist loadfile --no-loadscope-reorder -m long
+	$(PYTEST) --dist loadfile --no-loadscope-reorder -m long tests
 
 test-all: test test-long
 	$(BIN)/python tests/mutants/run.py --all

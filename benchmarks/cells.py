@@ -17,7 +17,7 @@ from datasets import LABEL, DataAbsent, labels_of, load
 
 from mapl.data.cells.partition import Cells
 from mapl.data.cells.space import CellSpace
-from mapl.data.tables.schema import draft_schema
+from mapl.data.drafts.draft_schema import draft_schema
 
 N_CELLS = 15_000
 RUNS = 3

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 import untouched
 from numpy.typing import NDArray
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for, with_bins
 from mapl.data.moments.feature_map import UNIT
 from mapl.data.moments.words import word_vectors
-from mapl.data.tables.schema import draft_schema
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 LABEL = "label"

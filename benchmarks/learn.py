@@ -32,10 +32,10 @@ import pyarrow as pa
 from datasets import CLASSES, LABEL, DataAbsent, Split, labels_of, load, matrices, words
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for, for_teachers, sees_spectral
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import n_rows
-from mapl.data.tables.schema import draft_schema
 from mapl.data.tables.table import PrivateTable, private_table
 from mapl.data.units.shards import ShardKey
 from mapl.errors import MaplError

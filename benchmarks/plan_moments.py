@@ -31,12 +31,13 @@ from datasets import CLASSES, DATA, FILES, LABEL
 from numpy.random import Generator
 from plan import Gaussians, markdown
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import for_teachers, make_shared_encoder
 from mapl.data.reading.conform import conform
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows, n_rows, take
-from mapl.data.tables.schema import Schema, draft_schema
+from mapl.data.tables.schema import Schema
 from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import ShardKey
 from mapl.noise import SeededCoins

@@ -29,9 +29,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from datasets import DATA, LABEL
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.schema import draft_schema
 from mapl.data.tables.table import private_table
 from mapl.data.units.shards import ShardKey
 from mapl.noise import SeededCoins

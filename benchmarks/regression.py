@@ -29,9 +29,9 @@ from scipy.stats import norm
 from sklearn.linear_model import RidgeCV
 
 from mapl import PrivateRegressor
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for, with_bins
 from mapl.data.reading.conform import conform
-from mapl.data.tables.schema import draft_schema
 
 RESULTS = Path(__file__).parent / "results"
 EPSILONS, DELTA, SEEDS = (0.1, 0.5, 1.0, 2.0), 1e-5, range(5)

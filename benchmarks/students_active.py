@@ -20,9 +20,9 @@ from datasets import LABEL, load
 from learn import World
 from numpy.typing import NDArray
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.schema import draft_schema
 from mapl.data.tables.table import private_table
 from mapl.data.units.shards import ShardKey
 from mapl.errors import MaplError

@@ -26,10 +26,10 @@ import pyarrow as pa
 from datasets import LABEL, labels_of, load
 from numpy.typing import NDArray
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for, for_teachers
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import n_rows, take
-from mapl.data.tables.schema import draft_schema
 from mapl.data.tables.table import private_table
 from mapl.data.units.shards import ShardKey
 from mapl.mechanisms import Task

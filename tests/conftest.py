@@ -87,12 +87,29 @@ LONG = (
 """Tests that take long by nature, by how their path begins; `make test` leaves them out and says so."""
 
 
+HERE = Path(__file__).parent
+
+
+def takes_long(path: Path) -> bool:
+    """Tell whether all tests of a file take long."""
+    return path.is_relative_to(HERE) and path.relative_to(HERE).as_posix().startswith(LONG)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
     for item in items:
-        path = item.path
-        if path.is_relative_to(here) and path.relative_to(here).as_posix().startswith(LONG):
+        if takes_long(item.path):
             item.add_marker("long")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of which no test is asked for: reading them all takes as long as many tests."""
+    asked = config.getoption("markexpr")
+    if collection_path.suffix != ".py" or asked not in ("long", "not long"):
+        return None
+    if asked == "not long":
+        return True if takes_long(collection_path) else None
+    some = takes_long(collection_path) or "mark.long" in collection_path.read_text("utf-8")
+    return None if some else True
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,9 @@ BASES = (ROOT, ROOT / "src", SOURCE)
 TOP = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
 """Packages and modules that stand in mapl itself."""
 PLACES = {"src", "mapl", "tests", "docs", "benchmarks", "examples", "deploy"} | TOP
+STEM = attrgetter("stem")
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.stem != "__init__")
-FILES_OF = {stem: [path for path in MODULES if path.stem == stem] for stem in {path.stem for path in MODULES}}
+FILES_OF = {stem: list(paths) for stem, paths in groupby(sorted(MODULES, key=STEM), key=STEM)}
 """By their last names, the files of all modules of mapl."""
 FILES = {"csv", "html", "json", "jsonl", "md", "npy", "npz", "parquet", "py", "skops", "sqlite", "toml", "zip"}
 """What files of a run end in: `report.html` is no attribute of a package."""

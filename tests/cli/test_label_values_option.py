@@ -133,7 +133,7 @@ def test_a_look_that_fails_ends_no_run(mapl: Mapl, files: Path, monkeypatch: pyt
     def fails(*given: Any) -> None:
         raise ZeroDivisionError("a private cell")
 
-    monkeypatch.setattr("mapl.pipeline.runs.owner_check.OwnerLook.add", fails)
+    monkeypatch.setattr("mapl.pipeline.runs.owner.look.OwnerLook.add", fails)
     ran = mapl(*LEARN, "--classes", "no,yes")
     assert ran.code == 0
     assert told_to_the_owner()["failed"] == "ZeroDivisionError"

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from mapl.data.sources.spool import Spool
+from mapl.data.sources.spool import ScratchFile
 from mapl.pipeline.runs import private_input
 
 MOMENTS = ("--method", "moments", "--epsilon", 1, "--student", "auto", "--seed", 5)
@@ -47,14 +47,14 @@ def test_the_place_of_a_table_changes_nothing(
     address = lay(pa.parquet.read_table(clinic.private), folder)
     ran = mapl(*clinic.arguments(*MOMENTS, "--out", "one", teachers="auto"))
     assert ran.code == 0, ran.stderr
-    spools: list[Spool] = []
+    stored: list[ScratchFile] = []
+    write = ScratchFile.write
     monkeypatch.setattr(private_input, "SHARE_KEPT", 0.0)
-    monkeypatch.setattr(private_input, "Spool", lambda most: spools.append(Spool(most)) or spools[-1])
+    monkeypatch.setattr(ScratchFile, "write", lambda file, content: stored.append(file) or write(file, content))
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     ran = mapl(*clinic.arguments(*MOMENTS, "--memory", "1GB", "--out", "other", private=address, teachers="auto"))
     assert ran.code == 0, ran.stderr
-    assert spools
-    assert all(spool.is_stored for spool in spools)
+    assert stored
     assert not list(scratch.iterdir())
     for name in ("labels.parquet", "weights.parquet"):
         assert Path("one/public", name).read_bytes() == Path("other/public", name).read_bytes()

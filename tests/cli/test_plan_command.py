@@ -276,7 +276,7 @@ def test_a_public_sample_is_measured(mapl: Mapl, tmp_path: Path) -> None:
     pa.parquet.write_table(
         pa.table({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "sick": sick}), tmp_path / "sample.parquet"
     )
-    sample = ("--public-sample", "sample.parquet", "--label", "sick", "--learner", "nb")
+    sample = ("--public-sample", "sample.parquet", "--label", "sick", "--learner", "nb", "--teachers", 100)
     ran = mapl(*USUAL[:-2], *sample, "--json")
     assert ran.code == 0, ran.stderr
     said = json.loads(ran.stdout)

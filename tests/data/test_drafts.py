@@ -11,9 +11,10 @@ import pytest
 
 from mapl.data import conform, draft_schema
 from mapl.data.drafts.draft_notices import notices_of
+from mapl.data.drafts.draft_schema import change_schema
 from mapl.data.tables.column import Column
 from mapl.data.tables.kinds import describe_kinds
-from mapl.data.tables.schema import Schema, change_schema
+from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData, InvalidParameter
 
 N = 2000

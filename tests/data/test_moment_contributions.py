@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapl.data import Column, Schema
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for
 from mapl.data.encoding.encoder import Encoder
 from mapl.data.moments import contributions, unit_means
@@ -21,7 +22,6 @@ from mapl.data.moments.residuals import Residuals, RowMap, as_vectors, on_grid
 from mapl.data.moments.unit_means import DenseMeans, SparseMeans, norms_above, round_up
 from mapl.data.moments.words import WordResiduals
 from mapl.data.tables.private_rows import PrivateRows
-from mapl.data.tables.schema import draft_schema
 from mapl.data.tables.table import PrivateTable
 from mapl.release.moment_sums import MOST_REACH
 

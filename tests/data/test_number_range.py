@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from mapl.data import Column, Schema, private_table
+from mapl.data.drafts.draft_schema import classes_of
 from mapl.data.tables.number_range import NumberRange, ends, label_numbers, public_numbers
-from mapl.data.tables.schema import classes_of
 from mapl.data.tables.table import leave_out_unlabelled
 from mapl.errors import InvalidData, InvalidParameter
 

@@ -17,6 +17,7 @@ import pytest
 import mapl
 from mapl.data.cells.partition import Cells
 from mapl.data.cells.space import CellSpace
+from mapl.data.drafts.draft_schema import classes_of, draft_schema
 from mapl.data.encoding.choice import encoder_for
 from mapl.data.encoding.encoder import Encoder
 from mapl.data.encoding.public_encoder import PublicEncoder
@@ -24,7 +25,7 @@ from mapl.data.reading.conform import conform
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import check_rows, take
-from mapl.data.tables.schema import Schema, classes_of, draft_schema
+from mapl.data.tables.schema import Schema
 from mapl.data.units.id_columns import id_warning
 from mapl.errors import InvalidData
 from mapl.pipeline.methods.active import public_pool
@@ -93,7 +94,7 @@ OPENERS = {
     "pipeline/counts/counting_afar.py",  # each record's cell, on a worker of a cluster
     "pipeline/counts/one_record.py",  # which of a unit's records is the latest
     "pipeline/runs/inputs.py",  # where only labels are private: the features of questions
-    "pipeline/runs/owner_check.py",  # how cells were read, counted for the owner alone
+    "pipeline/runs/owner/look.py",  # how cells were read, counted for the owner alone
     "pipeline/runs/private_input.py",  # blocks as they were read, put together
     "pipeline/runs/run.py",  # the fingerprint of a run, which stays in its private half
 }

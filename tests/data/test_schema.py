@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapl.data.tables.schema import Column, Schema, classes_of, draft_schema
+from mapl.data.drafts.draft_schema import classes_of, draft_schema
+from mapl.data.tables.schema import Column, Schema
 from mapl.errors import InvalidData, InvalidParameter
 
 N = 200

@@ -212,7 +212,7 @@ MUTANTS = (
     Mutant(
         name="owner-look-ends-the-run",
         breaks="What fails when the owner's file is made of private rows ends the run, after the spending.",
-        file="pipeline/runs/owner_file.py",
+        file="pipeline/runs/owner/check_file.py",
         old="except Exception as failure:",
         new="except KeyError as failure:",
         killers=("tests/cli/test_label_values_option.py::test_a_look_that_fails_ends_no_run",),

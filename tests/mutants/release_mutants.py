@@ -69,7 +69,7 @@ MUTANTS = (
     Mutant(
         name="limits-not-kept",
         breaks="The ledger records more than the plan allows.",
-        file="release/ledger/chain.py",
+        file="release/ledger/chain/chain.py",
         old="if not Limit(answered, abstained) <= limit:",
         new="if not limit <= limit:",
         killers=("tests/release/test_ledger.py::test_exactly_the_limit_is_granted",),
@@ -77,7 +77,7 @@ MUTANTS = (
     Mutant(
         name="abstentions-refunded",
         breaks="Abstentions of earlier blocks are not counted against the limit.",
-        file="release/ledger/chain.py",
+        file="release/ledger/chain/chain.py",
         old="abstained = block.abstained + (before.all_abstained if before else 0)",
         new="abstained = block.abstained",
         killers=("tests/release/test_ledger.py::test_exactly_the_limit_is_granted",),
@@ -85,7 +85,7 @@ MUTANTS = (
     Mutant(
         name="ended-stage-goes-on",
         breaks="A stage that has halted takes further answers.",
-        file="release/ledger/chain.py",
+        file="release/ledger/chain/chain.py",
         old="if before is not None and before.kind == HALTED:",
         new="if before is not None and before.kind == START == HALTED:",
         killers=("tests/release/test_ledger.py::test_a_stage_starts_once_and_ends_once",),
@@ -93,7 +93,7 @@ MUTANTS = (
     Mutant(
         name="limit-raised",
         breaks="A stage may ask for higher limits than its plan.",
-        file="release/ledger/chain.py",
+        file="release/ledger/chain/chain.py",
         old="    if not limit <= allowed:\n",
         new="    if not limit <= limit:\n",
         killers=("tests/release/test_ledger.py::test_limits_can_only_be_lowered",),
@@ -282,7 +282,7 @@ MUTANTS = (
     Mutant(
         name="second-winner",
         breaks="The ledger begins stages of a method that was not chosen, as many as a plan foresees.",
-        file="release/ledger/chain.py",
+        file="release/ledger/chain/chain.py",
         old="        _refuse_unmet(tail, entry.stage)\n",
         new="        pass\n",
         killers=("tests/release/test_ledger_part.py::test_the_stages_of_a_method_that_was_not_chosen_are_refused",),

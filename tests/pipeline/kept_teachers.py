@@ -11,7 +11,7 @@ from mapl.pipeline.learners import Learners
 from mapl.pipeline.online.teach import TaughtRun, teach
 from mapl.pipeline.request import Request
 from mapl.pipeline.runs.folder import RunFolder
-from mapl.pipeline.runs.run import Tables
+from mapl.pipeline.runs.tables import Tables
 from mapl.types import Budget
 
 CLASSES = Classes(("no", "yes"))

@@ -18,7 +18,8 @@ from mapl.pipeline.request import Request
 from mapl.pipeline.runs.fingerprint import ROWS_AT_ONCE, fingerprint
 from mapl.pipeline.runs.folder import RunFolder
 from mapl.pipeline.runs.private_input import read_private
-from mapl.pipeline.runs.run import Tables, learn_in_folder
+from mapl.pipeline.runs.run import learn_in_folder
+from mapl.pipeline.runs.tables import Tables
 from mapl.types import Budget
 
 COLUMNS: dict[str, list[Any]] = {
@@ -87,7 +88,7 @@ def test_the_private_file_is_not_read_after_the_table(
         path.unlink()
         return table
 
-    monkeypatch.setattr("mapl.pipeline.runs.run.read_private", once)
+    monkeypatch.setattr("mapl.pipeline.runs.tables.read_private", once)
     tables = Tables(private, LABEL, clinic.public, unit=UNIT, classes=Classes(("no", "yes")))
     asked: dict[str, Any] = {"n_teachers": 5, "n_queries": 5, "unit": UNIT}
     folder = RunFolder(tmp_path / "run")

@@ -12,8 +12,8 @@ from mapl.data.tables.classes import Classes
 from mapl.data.tables.number_range import NumberRange
 from mapl.pipeline.case import Declared
 from mapl.pipeline.runs.inputs import declare
-from mapl.pipeline.runs.owner_check import OwnerLook
-from mapl.pipeline.runs.owner_file import owner_check
+from mapl.pipeline.runs.owner.check_file import owner_check
+from mapl.pipeline.runs.owner.look import OwnerLook
 from mapl.pipeline.runs.private_input import read_private
 
 CLASSES = Classes(("no", "yes"))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.schema import draft_schema
 from mapl.pipeline.rehearsal.curve import TEACHERS_OF_A_PLAN, measure_votes
 from mapl.pipeline.rehearsal.plans import PublicSample, rehearse_plans
 from mapl.planning.planner.answer import Answer, answer_question, votes_alone

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.moments.contributions import Crowd
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
-from mapl.data.tables.schema import draft_schema
 from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import ShardKey
 from mapl.noise import SeededCoins

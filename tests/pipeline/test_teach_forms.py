@@ -103,7 +103,7 @@ ADULT = Path(__file__).parents[2].parent / "shared" / "data" / "adult.parquet"
 @pytest.mark.skipif(not ADULT.exists(), reason="needs ../shared/data/adult.parquet")
 @pytest.mark.parametrize("learner", ["ridge", "logistic", "text"])
 def test_real_rows_are_voted_on_as_predict_says(learner: str) -> None:
-    from mapl.data.tables.schema import draft_schema
+    from mapl.data.drafts.draft_schema import draft_schema
     from mapl.pipeline.online.questions import QuestionForm
     from mapl.teachers import as_learner
     from mapl.teachers.panel.keeping import as_weights

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
-from mapl.data.tables.schema import draft_schema
 from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import ShardKey
 from mapl.pipeline.request import Request

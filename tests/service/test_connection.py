@@ -169,7 +169,8 @@ def test_beyond_the_most_connections_the_one_that_waited_longest_goes() -> None:
 def test_where_all_places_are_taken_by_requests_whoever_comes_is_told_to_come_again() -> None:
     """Under threefold overload a quarter of all connections ended without a word."""
     few = ServerSettings(head_seconds=PATIENCE, body_seconds=PATIENCE, most_connections=3)
-    with serving(StandInRun(panel=GatedPanel()), settings=few) as served, ExitStack() as open_ones:
+    panel = GatedPanel()
+    with serving(StandInRun(panel=panel), settings=few) as served, ExitStack() as open_ones:
         key = f"Authorization: Bearer {served.key()}\r\n".encode()
         row = b'{"rows": [[5.0, "%d"]]}'
 
@@ -179,8 +180,7 @@ def test_where_all_places_are_taken_by_requests_whoever_comes_is_told_to_come_ag
             made.sendall(HEAD % b"/v1/answers" + key + b"Content-Length: %d\r\n\r\n" % len(body) + body)
             return made
 
-        panel = served.service.run.panel
-        with panel.shut():  # type: ignore[attr-defined]
+        with panel.shut():
             at_work = [ask(i) for i in range(3)]
             while served.service.desk.waiting < 3:
                 time.sleep(0.01)

@@ -12,6 +12,7 @@ from released_table import public_table
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for
 from mapl.data.encoding.encoder import Encoder
 from mapl.data.moments.feature_map import FeatureMap
@@ -19,7 +20,7 @@ from mapl.data.moments.residuals import RowMap
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.column import Column
 from mapl.data.tables.number_range import NumberRange, ends
-from mapl.data.tables.schema import Schema, draft_schema
+from mapl.data.tables.schema import Schema
 from mapl.students import Student, Voting, train_student
 from mapl.students.moments.student import MomentsLesson, MomentsStudent
 from mapl.students.on_counts import train_on_counts

@@ -16,6 +16,7 @@ import skops.io
 from released_table import public_table
 from sklearn.ensemble import RandomForestClassifier
 
+from mapl.__main__ import RESTFUL
 from mapl.students.file.canonical_archive import EARLIEST, PLAN, model_archive, pack, without_gaps
 from mapl.students.file.model_file import model_bytes, model_from
 from mapl.students.file.student_file import dumps, loads
@@ -29,7 +30,7 @@ RECORDS = np.dtype({"names": ["leaf", "value"], "formats": ["u1", "f8"], "offset
 def told(hash_seed: int, clutter: int) -> dict[str, str]:
     """Let another process train a student of every kind, and return the digests of their files."""
     # How many threads a machine has may show in the last bits of a model; that it is busy may not.
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "2")
+    threads = {**dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "2"), **RESTFUL}
     told = subprocess.run(
         [sys.executable, "-W", "ignore", Path(__file__).with_name("all_students.py"), str(clutter)],
         env={**os.environ, **threads, "PYTHONHASHSEED": str(hash_seed)},

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for, for_teachers
 from mapl.data.encoding.public_encoder import PublicEncoder
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.schema import draft_schema
 from mapl.students import STRATEGIES, Strategy, Voting, check_storable, load, save, train_student
 from mapl.teachers import PRESETS, as_learner, rehearse
 from mapl.types import ABSTAIN

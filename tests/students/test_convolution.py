@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.students import Student, check_storable, load, save, train_student
 from mapl.students.file.student_file import dumps, loads

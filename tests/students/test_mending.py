@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.gaussian_process.kernels import RBF
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.public_encoder import PublicEncoder
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import n_rows
-from mapl.data.tables.schema import draft_schema
 from mapl.students.images import kernel
 from mapl.students.images.kernel import PENALTY, SHARPNESS, typical_gap
 from mapl.students.lesson import Lesson

@@ -23,9 +23,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import select
-from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.students import STRATEGIES, train_student
 from mapl.types import ABSTAIN

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
-from mapl.data.tables.schema import draft_schema
 from mapl.data.units.shards import Sharded, ShardKey, Shards
 from mapl.errors import InvalidParameter
 from mapl.teachers import Ballot, Command, as_learner, poll

@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidParameter
 from mapl.teachers import Command, as_learner, rehearse
 from mapl.teachers.learners.estimator import EstimatorLearner

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.schema import Schema, draft_schema
+from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidParameter
 from mapl.teachers.learners.learner import as_learner
 from mapl.teachers.learners.presets import PRESETS, preset

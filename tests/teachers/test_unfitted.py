@@ -15,9 +15,9 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.encoder import Encoder
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidParameter
 from mapl.teachers import as_learner
 from mapl.teachers.learners.unfitted import refuse_fitted

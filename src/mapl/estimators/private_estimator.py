@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from mapl.data.drafts.draft_notices import notices_of
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.reading.conform import conform
 from mapl.data.tables.number_range import END_NAMES, NumberRange, label_numbers
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows, check_rows, is_matrix, is_sparse, n_rows
-from mapl.data.tables.schema import Schema, draft_schema
+from mapl.data.tables.schema import Schema
 from mapl.data.tables.table import PrivateTable, leave_out_unlabelled, leave_out_unowned
 from mapl.data.units.id_columns import NO_UNIT, list_suspects
 from mapl.data.units.shards import ShardKey

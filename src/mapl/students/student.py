@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.reading.conform import conform
 from mapl.data.reading.entries import numbers, pixels
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.number_range import NumberRange
 from mapl.data.tables.rows import Rows, check_rows, column, is_matrix, names, select
-from mapl.data.tables.schema import Schema, draft_schema
+from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.students.auto import learner_of_student
 from mapl.students.fitting import hand_over

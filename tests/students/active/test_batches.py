@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.encoder import Encoder
-from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidParameter
 from mapl.students.active import Active, Inquiry, Pool
 from mapl.students.active.batches import ROUNDS, by_batches

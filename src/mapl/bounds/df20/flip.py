@@ -25,16 +25,3 @@ def pure_epsilon(inner: float, additive: float, flip: float) -> float:
     up = math.log1p((1 - 2 * flip) * additive / flip)
     down = math.log((1 - flip) / ((1 - 2 * flip) * (1 - additive) * math.exp(-inner) + flip))
     return max(up, down)
-
-
-def stability_of(inner: float, additive: float) -> float:
-    """Return by how much an (inner, additive)-private prediction's probability can move.
-
-    The paper is content with three times the larger of the two.
-
-    Examples
-    --------
-    >>> stability_of(0.0, 0.25)
-    0.25
-    """
-    return additive + (1 - additive) * math.tanh(inner / 2)

@@ -11,27 +11,6 @@ from mapl.bounds.bound import Bound
 from mapl.bounds.letters import check_letters
 from mapl.errors import CannotCalibrate, InvalidData
 
-VOTERS_OF_EXAMPLE_8 = ((1, 1, 0, 0), (1, 0, 1, 0), (1, 0, 0, 1))
-"""Figure 1 of LZCW21: three classifiers on four points whose label is always 1."""
-
-
-def expected_votes(voters: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Return for every question how likely one teacher votes 1, if teachers are drawn from these voters.
-
-    Parameters
-    ----------
-    voters
-        One row for each possible teacher, one column for each question, entries 0 or 1.
-    weights
-        How often each of them is learned; equally often by default.
-    """
-    votes = np.asarray(voters, dtype=np.float64)
-    if votes.ndim != 2 or votes.size == 0 or not np.isin(votes, (0.0, 1.0)).all():
-        raise InvalidData(
-            "Voters must be a table of 0 and 1 with one row per classifier and one column per question."
-        )
-    return np.average(votes, axis=0, weights=None if weights is None else np.asarray(weights, dtype=np.float64))
-
 
 def _checked(shares: ArrayLike) -> NDArray[np.float64]:
     found = np.asarray(shares, dtype=np.float64)
@@ -45,7 +24,7 @@ def infinite_ensemble(shares: ArrayLike) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> infinite_ensemble(expected_votes(VOTERS_OF_EXAMPLE_8)).tolist()
+    >>> infinite_ensemble([1, 1 / 3, 1 / 3, 1 / 3]).tolist()
     [1, 0, 0, 0]
     """
     return (_checked(shares) >= 0.5).astype(np.int64)
@@ -56,7 +35,7 @@ def ensemble_error(shares: ArrayLike, chance_of_one: ArrayLike, weights: ArrayLi
 
     Examples
     --------
-    >>> ensemble_error(expected_votes(VOTERS_OF_EXAMPLE_8), [1, 1, 1, 1])
+    >>> ensemble_error([1, 1 / 3, 1 / 3, 1 / 3], [1, 1, 1, 1])
     0.75
     """
     truth = _checked(chance_of_one)

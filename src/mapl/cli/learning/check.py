@@ -25,7 +25,7 @@ from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from mapl.pipeline.runs.owner_check import OwnerCheck
+    from mapl.pipeline.runs.owner.look import OwnerCheck
 
 
 def check(
@@ -53,7 +53,7 @@ def check(
     """
     from mapl.data.reading.table_file import read_table
     from mapl.pipeline.runs.inputs import declare, declare_alone
-    from mapl.pipeline.runs.owner_file import PRIVATE, owner_check
+    from mapl.pipeline.runs.owner.check_file import PRIVATE, owner_check
 
     if schema is None and public is None:
         raise InvalidParameter("Say what the columns are: --schema FILE, or --public FILE to draft it from.")

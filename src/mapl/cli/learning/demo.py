@@ -44,7 +44,8 @@ def demo(
     from mapl.pipeline.learners import Learners
     from mapl.pipeline.request import Request
     from mapl.pipeline.runs.folder import RunFolder
-    from mapl.pipeline.runs.run import Tables, learn_in_folder
+    from mapl.pipeline.runs.run import learn_in_folder
+    from mapl.pipeline.runs.tables import Tables
     from mapl.pipeline.watch import Watch
 
     check_delta(delta)

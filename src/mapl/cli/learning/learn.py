@@ -122,7 +122,8 @@ def learn(
     from mapl.pipeline.learners import Learners
     from mapl.pipeline.request import Request
     from mapl.pipeline.runs.folder import RunFolder
-    from mapl.pipeline.runs.run import Tables, learn_in_folder
+    from mapl.pipeline.runs.run import learn_in_folder
+    from mapl.pipeline.runs.tables import Tables
     from mapl.pipeline.watch import Watch
     from mapl.students.probabilities.aim import Aim, parse_class_weight
     from mapl.teachers import Command

@@ -31,7 +31,7 @@ from mapl.pipeline.runs.fingerprint import fingerprint
 from mapl.pipeline.runs.folder import RunFolder
 from mapl.pipeline.runs.inputs import declare, take_public_rows
 from mapl.pipeline.runs.options import OPTIONS
-from mapl.pipeline.runs.owner_file import hint_of_words, write_owner_check
+from mapl.pipeline.runs.owner.check_file import hint_of_words, write_owner_check
 from mapl.pipeline.runs.private_input import read_private
 from mapl.pipeline.runs.published import LABEL_VALUES, LABELS, LEDGER, PLAN, SETTINGS, STATEMENT
 from mapl.planning.plan import Plan

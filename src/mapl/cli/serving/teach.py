@@ -87,7 +87,7 @@ def teach(
     from mapl.pipeline.online.teach import teach as carry_out
     from mapl.pipeline.request import Request
     from mapl.pipeline.runs.folder import RunFolder
-    from mapl.pipeline.runs.run import Tables
+    from mapl.pipeline.runs.tables import Tables
     from mapl.pipeline.watch import Watch
 
     budget = Budget(epsilon, delta)

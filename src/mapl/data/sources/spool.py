@@ -38,11 +38,6 @@ class Spool:
         self._stored: list[StoredColumn] | None = None
         self._rest: list[pa.Array] = []
 
-    @property
-    def is_stored(self) -> bool:
-        """Whether the columns are in files."""
-        return self._stored is not None
-
     def __enter__(self) -> Self:
         return self
 
@@ -205,8 +200,11 @@ class ScratchFile:
         return pa.py_buffer(self._mapping)
 
     def let_go(self) -> None:
-        """Give back the memory of what is mapped: it is shared and read only, so the file still has all of it."""
-        if self._mapping is not None:
+        """Give back the memory of what is mapped: it is shared and read only, so the file still has all of it.
+
+        Windows takes no such advice, and drops what nobody looks at by itself.
+        """
+        if self._mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._mapping.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:

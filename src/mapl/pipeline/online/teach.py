@@ -29,10 +29,11 @@ from mapl.pipeline.online.table_file import table_bytes
 from mapl.pipeline.request import Request
 from mapl.pipeline.runs.folder import RunFolder
 from mapl.pipeline.runs.options import OPTIONS, options_of_teaching
-from mapl.pipeline.runs.owner_check import OwnerLook
-from mapl.pipeline.runs.owner_file import hint_of_names, write_owner_check
+from mapl.pipeline.runs.owner.check_file import hint_of_names, write_owner_check
+from mapl.pipeline.runs.owner.look import OwnerLook
 from mapl.pipeline.runs.published import PLAN, SCHEMA, SETTINGS
-from mapl.pipeline.runs.run import Tables, read_case, same_run
+from mapl.pipeline.runs.run import read_case, same_run
+from mapl.pipeline.runs.tables import Tables
 from mapl.pipeline.votes.labelling import assign_shards
 from mapl.pipeline.votes.teachers_plan import Planned
 from mapl.pipeline.watch import Watch

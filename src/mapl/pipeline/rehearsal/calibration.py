@@ -33,7 +33,7 @@ from mapl.pipeline.rehearsal.moments import PlayedRounds
 from mapl.pipeline.request import Request
 from mapl.pipeline.runs.fingerprint import fingerprint
 from mapl.pipeline.runs.inputs import declare
-from mapl.pipeline.runs.owner_check import OwnerLook
+from mapl.pipeline.runs.owner.look import OwnerLook
 from mapl.pipeline.runs.private_input import read_private
 from mapl.pipeline.sums.moments_plan import plan_moments
 from mapl.pipeline.sums.summing import follow_rounds

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapl.data.drafts.draft_notices import notices_of
+from mapl.data.drafts.draft_schema import change_schema, classes_of, draft_schema
 from mapl.data.reading.conform import conform
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.column_choices import NO_CHOICES, ColumnChoices
 from mapl.data.tables.label_values import LabelValues, declare_values
 from mapl.data.tables.number_range import NumberRange, ends, public_numbers
 from mapl.data.tables.rows import Rows, column, names
-from mapl.data.tables.schema import Schema, change_schema, classes_of, draft_schema
+from mapl.data.tables.schema import Schema
 from mapl.data.tables.table import (
     PrivateTable,
     leave_out_unlabelled,

@@ -18,7 +18,7 @@ from mapl.data.tables.rows import Rows, column
 from mapl.data.tables.table import PrivateTable, fill_labels, is_known, leave_out_unowned, private_table
 from mapl.data.units.identities import Identities
 from mapl.pipeline.case import Declared
-from mapl.pipeline.runs.owner_check import OwnerLook
+from mapl.pipeline.runs.owner.look import OwnerLook
 
 SHARE_KEPT = 0.25
 """How much of the memory allowed a table may take before it goes to scratch files; work needs the rest."""

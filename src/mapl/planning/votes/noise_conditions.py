@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapl.errors import InvalidData
 from mapl.planning.votes.halving import halved_margins
@@ -62,16 +61,6 @@ class MarginCurve:
                 "The vote counts are negative or differ in their totals; every teacher must vote once on every row."
             )
         return cls(np.sort(halved_margins(counts)), int(totals[0]), counts.shape[1])
-
-    @classmethod
-    def of_votes(cls, votes: NDArray[Any], n_classes: int = 2) -> Self:
-        """Measure on single votes, numbers of classes: a row for each teacher and a column for each question."""
-        if votes.ndim != 2 or votes.size == 0 or not np.isin(votes, np.arange(n_classes)).all():
-            allowed = "0 or 1" if n_classes == 2 else f"whole numbers from 0 to {n_classes - 1}"
-            raise InvalidData(
-                f"Votes must be {allowed}, in a matrix with a row per teacher and a column per question."
-            )
-        return cls.of_counts(np.stack([(votes == one).sum(axis=0) for one in range(n_classes)], axis=1))
 
     @property
     def n_rows(self) -> int:

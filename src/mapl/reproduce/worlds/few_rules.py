@@ -76,10 +76,6 @@ class FewRules:
         positive_integer(n_teachers=n_teachers)
         return float(np.mean(binom.cdf(n_teachers // 2, n_teachers, np.array(self.right))))
 
-    def high_margin(self, margin: float) -> float:
-        """Return nu: the share of points whose expected margin |E h(x) - 1/2| is at most this one."""
-        return sum(abs(chance - 0.5) <= margin for chance in self.right) / self.n_points
-
     def sample(self, n: int, rng: Generator) -> tuple[Floats, Labels]:
         """Draw n rows of one column, the number of a point, and their labels, all 1."""
         return rng.integers(self.n_points, size=(n, 1)).astype(np.float64), np.ones(n, dtype=np.int32)

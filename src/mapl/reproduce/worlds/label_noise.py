@@ -38,8 +38,8 @@ class LabelNoise:
 
     Examples
     --------
-    >>> LabelNoise(tau=0.5).share_below(0.1), LabelNoise.massart(0.25).bayes_error
-    (0.2, 0.25)
+    >>> LabelNoise(tau=0.5).exponent, LabelNoise.massart(0.25).bayes_error
+    (1.0, 0.25)
     """
 
     tau: float = 1.0
@@ -83,16 +83,6 @@ class LabelNoise:
             with np.errstate(divide="ignore"):
                 return self.most * np.exp(FLATNESS * (1 - 1 / np.asarray(depth, dtype=np.float64)))
         return self.most * np.asarray(depth, dtype=np.float64) ** ((1 - self.tau) / self.tau)
-
-    def share_below(self, t: float) -> float:
-        """Return P(|r(x) - 1/2| <= t), exactly."""
-        if t >= self.most:
-            return 1.0
-        if t < 0 or self.tau == 1:
-            return 0.0
-        if self.tau == 0:
-            return 0.0 if t == 0 else FLATNESS / (FLATNESS + math.log(self.most / t))
-        return float((t / self.most) ** self.exponent)
 
     def mean_margin_to(self, depth: float) -> float:
         """Return the integral of the margin from depth 0 to this one."""

@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.images import Lens
 from mapl.data.reading.entries import legible
 from mapl.data.reading.entries import pixels as pixels_of
 from mapl.data.tables.rows import as_arrow, block_of, check_rows, is_matrix, is_sparse, n_rows, names, take
-from mapl.data.tables.schema import draft_schema
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.students.images.network import LAYERS, LEAST_SIDE, MOST_FILTERS, scores
 from mapl.students.images.network_training import Course, most_shown, train_network

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.reading.conform import conform
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import Rows, check_rows, is_matrix, n_rows, take
-from mapl.data.tables.schema import Schema, draft_schema
+from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.students.auto import AUTO, encoders_of
 from mapl.students.fitting import quietly, weights_by_name

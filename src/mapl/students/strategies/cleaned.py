@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mapl.data.tables.schema import draft_schema
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.students.fitting import Learning, fit_model
 from mapl.students.lesson import Lesson
 from mapl.students.strategies.cleaning import clean_labels

@@ -17,7 +17,7 @@ from mapl.data.tables.classes import Classes
 from mapl.parameters import spell
 from mapl.pipeline.case import Case, Declared
 from mapl.pipeline.runs.folder import RunFolder
-from mapl.pipeline.runs.owner_check import OwnerCheck, OwnerLook
+from mapl.pipeline.runs.owner.look import OwnerCheck, OwnerLook
 from mapl.pipeline.runs.private_input import table_as_declared
 
 PRIVATE = "PRIVATE: for whoever may see the table; nothing here is protected."

@@ -1,0 +1,1 @@
+"""What only the owner of a table is told: how its cells and labels were read."""

@@ -1,0 +1,56 @@
+"""The hash chain of every ledger: what is recorded, and how one record follows from the ones before it."""
+
+from mapl.release.ledger.chain.chain import (
+    NOTHING,
+    RUN_ID,
+    SCHEMA,
+    WITHOUT_ID,
+    broken_chain,
+    check,
+    check_export,
+    find_awaited,
+    follow,
+    genesis,
+    run_id_of,
+    same_plan,
+)
+from mapl.release.ledger.chain.entries import (
+    ANSWERS,
+    HALTED,
+    KEYS,
+    PLAN,
+    RELEASED,
+    START,
+    Answers,
+    Entry,
+    Record,
+    Tail,
+)
+from mapl.release.ledger.limits import Limit, Limits
+
+__all__ = [
+    "ANSWERS",
+    "HALTED",
+    "KEYS",
+    "NOTHING",
+    "PLAN",
+    "RELEASED",
+    "RUN_ID",
+    "SCHEMA",
+    "START",
+    "WITHOUT_ID",
+    "Answers",
+    "Entry",
+    "Limit",
+    "Limits",
+    "Record",
+    "Tail",
+    "broken_chain",
+    "check",
+    "check_export",
+    "find_awaited",
+    "follow",
+    "genesis",
+    "run_id_of",
+    "same_plan",
+]
