@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from mapl.data.encoding.choice import encoder_for
 from mapl.data.encoding.encoder import Encoder
 from mapl.data.moments.feature_map import FeatureMap
-from mapl.data.moments.residuals import RowMap
+from mapl.data.moments.row_map import RowMap
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.column import Column
 from mapl.data.tables.number_range import NumberRange, ends

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from mapl.data.encoding.choice import for_teachers, make_shared_encoder
 from mapl.data.moments.contributions import MOST_KEPT, Crowd
-from mapl.data.moments.residuals import RowMap
+from mapl.data.moments.row_map import RowMap, Vectors
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows
@@ -42,7 +42,7 @@ from mapl.planning.costs.work import CostLine, Sizes, Work
 from mapl.teachers import as_learner, poll
 from mapl.teachers.learners.learner import Learner
 from mapl.teachers.together.recognition import syllabus_of
-from mapl.types import Budget, Floats, Labels
+from mapl.types import Budget, Labels
 
 FEW, MANY = 2_000, 10_000
 """Rows of the two tables that are added up."""
@@ -159,7 +159,7 @@ class TimedRounds(PlayedRounds):
 
     declared: int = 0
 
-    def prepare(self, vectors: RowMap, width: int) -> Callable[[Rows], Floats]:
+    def prepare(self, vectors: RowMap, width: int) -> Vectors:
         if self.declared * width * 4 > MOST_KEPT:
             return vectors
         return PlayedRounds.prepare(self, vectors, width)
