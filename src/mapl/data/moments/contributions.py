@@ -34,7 +34,7 @@ NUMBERS_AT_ONCE = 1 << 18
 
 CARRY_BITS = 40
 
-MOST_KEPT = 128 << 20
+MOST_KEPT = 512 << 20
 """So many bytes of vectors are kept from round to round; those of larger tables are computed anew."""
 
 COUNT_SHARE = 0.1
@@ -181,7 +181,7 @@ class Crowd:
         Rounds then need not encode rows again; whether they do changes no bit of a sum.
         """
         n = len(self.rows)
-        if n * width * 4 > MOST_KEPT:
+        if n * width * 4 > MOST_KEPT or self.rows.in_files:
             return None
         kept = np.empty((n, width), dtype=np.float32)  # which holds whole numbers up to 2^24
         for start, block in self.rows.open_blocks(ROWS_AT_ONCE):

@@ -160,9 +160,12 @@ class TimedRounds(PlayedRounds):
     declared: int = 0
 
     def prepare(self, vectors: RowMap, width: int) -> Vectors:
-        if self.declared * width * 4 > MOST_KEPT:
-            return vectors
-        return PlayedRounds.prepare(self, vectors, width)
+        return PlayedRounds.prepare(self, vectors, width) if _kept(self.declared, width) else vectors
+
+
+def _kept(n_rows: int, width: int) -> int:
+    """Return how many bytes of vectors of so many rows are kept from round to round."""
+    return n_rows * width * 4 if n_rows * width * 4 <= MOST_KEPT else 0
 
 
 def _moments(made: MadeUp, sizes: Sizes, budget: Budget, _: int) -> Work:
@@ -177,7 +180,8 @@ def _moments(made: MadeUp, sizes: Sizes, budget: Budget, _: int) -> Work:
         follow_rounds(planned, rounds)
 
     line = _line(add_up)
-    return Work(line.fixed, per_row=line.each, afar=True)
+    width = planned.maker.draw(None).vectors.features.width
+    return Work(line.fixed, per_row=line.each, afar=True, kept=_kept(sizes.rows, width))
 
 
 def _cells(made: MadeUp, sizes: Sizes, budget: Budget, n_cells: int) -> Work:
