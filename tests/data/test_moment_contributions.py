@@ -18,7 +18,8 @@ from mapl.data.encoding.encoder import Encoder
 from mapl.data.moments import contributions, unit_means
 from mapl.data.moments.contributions import Clip, Crowd, ExactSums, sum_contributions
 from mapl.data.moments.feature_map import UNIT, FeatureMap, scale_rows
-from mapl.data.moments.residuals import Residuals, RowMap, as_vectors, on_grid
+from mapl.data.moments.residuals import Residuals, on_grid
+from mapl.data.moments.row_map import KeptVectors, RowMap
 from mapl.data.moments.unit_means import DenseMeans, SparseMeans, norms_above, round_up
 from mapl.data.moments.words import WordResiduals
 from mapl.data.tables.private_rows import PrivateRows
@@ -127,7 +128,7 @@ def test_vectors_that_are_kept_from_round_to_round_change_no_bit(owners: Any) ->
     table, measured = table_of(rng.normal(size=(300, 5)) * 4, rng.integers(0, 4, 300), owners), residuals_of(5, 4)
     kept = Crowd.of(table).prepared(measured.vectors, measured.shape[0])
     assert kept is not None
-    anew = sum_contributions(kept, Residuals(as_vectors, measured.weights), CLIP)
+    anew = sum_contributions(kept, Residuals(KeptVectors(), measured.weights), CLIP)
     assert whole(anew) == summed(table, measured)
     assert Crowd.of(table).prepared(measured.vectors, 1 << 30) is None
 

@@ -20,7 +20,8 @@ from mapl.data.moments.contributions import Clip, Crowd, sum_contributions
 from mapl.data.moments.feature_map import FeatureMap
 from mapl.data.moments.number_residuals import LONGEST, SQUARES, NumberResiduals, with_squares
 from mapl.data.moments.products import Products
-from mapl.data.moments.residuals import RowMap, on_grid
+from mapl.data.moments.residuals import on_grid
+from mapl.data.moments.row_map import RowMap
 from mapl.data.moments.words import WordResiduals
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.table import PrivateTable
@@ -156,6 +157,9 @@ class NoNumbers:
 
     def __init__(self, worst: float) -> None:
         self.worst = worst
+
+    def encode(self, rows: Any) -> Any:
+        return rows
 
     def measure(self, rows: Any, labels: Any) -> tuple[Any, Any]:
         return np.full((len(labels), 3), 2.0**16), np.full((len(labels), 2), self.worst)

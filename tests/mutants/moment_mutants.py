@@ -113,8 +113,8 @@ MUTANTS = (
         name="norms-rounded-down",
         breaks="The norm that a person's mean is cut by is rounded down.",
         file="data/moments/unit_means.py",
-        old="np.ceil(np.ldexp(",
-        new="np.floor(np.ldexp(",
+        old="np.ceil(beside)",
+        new="np.floor(beside)",
         killers=("tests/data/test_moment_contributions.py::test_a_norm_is_never_too_small_and_hardly_too_large",),
     ),
     Mutant(

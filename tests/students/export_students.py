@@ -16,7 +16,7 @@ from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for
 from mapl.data.encoding.encoder import Encoder
 from mapl.data.moments.feature_map import FeatureMap
-from mapl.data.moments.residuals import RowMap
+from mapl.data.moments.row_map import RowMap
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.column import Column
 from mapl.data.tables.number_range import NumberRange, ends

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from mapl.data.moments.contributions import Contribution, Crowd
-from mapl.data.moments.residuals import RowMap
-from mapl.data.tables.rows import Rows
+from mapl.data.moments.row_map import RowMap, Vectors
 from mapl.data.tables.table import PrivateTable
 from mapl.errors import InvalidData
 from mapl.federation.agreement import SitesPlan
@@ -120,7 +118,7 @@ class Turn:
     heard: tuple[Floats, ...]
     done: int = field(default=0, init=False)
 
-    def prepare(self, vectors: RowMap, width: int) -> Callable[[Rows], Floats]:
+    def prepare(self, vectors: RowMap, width: int) -> Vectors:
         return vectors if self.own is None else self.own.prepare(vectors, width)
 
     def tell(self, contribution: Contribution) -> Floats:

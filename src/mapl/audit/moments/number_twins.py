@@ -14,7 +14,7 @@ from mapl.release.moment_sums import MomentSums
 from mapl.types import Floats
 
 if TYPE_CHECKING:
-    from mapl.data.moments.residuals import RowMap
+    from mapl.data.moments.row_map import RowMap
 
 NUMBER_MODELS = (((0.0,), (0.0,)), ((-0.5,), (0.25,)))
 BOUNDS, LEVEL = (1.0, 0.25), 0.0

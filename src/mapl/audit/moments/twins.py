@@ -34,7 +34,8 @@ from mapl.release.moment_sums import CHANGES, MomentSums
 from mapl.types import Adjacency, Budget, Floats
 
 if TYPE_CHECKING:
-    from mapl.data.moments.residuals import Residuals, RowMap
+    from mapl.data.moments.residuals import Residuals
+    from mapl.data.moments.row_map import RowMap
 
 PUBLIC = (-2.0, -1.0, 0.0, 0.5, 1.0, 3.0)
 N_CLASSES, N_FEATURES = 2, 2
@@ -59,7 +60,7 @@ def drawn_map(points: tuple[float, ...], *, stretch: float = 1.0) -> RowMap:
     """Draw a map as a real run does, from these points; `stretch` weighs the column."""
     from mapl.data.encoding.encoder import Encoder  # brings scikit-learn along
     from mapl.data.moments.feature_map import FeatureMap
-    from mapl.data.moments.residuals import RowMap
+    from mapl.data.moments.row_map import RowMap
     from mapl.data.tables.column import Column
     from mapl.data.tables.schema import Schema
 

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from mapl.data.drafts.draft_numbers import WIDEST_DENSE
+from mapl.data.encoding.encoded_rows import WIDE, EncodedRows, Sheet
 from mapl.data.reading.entries import legible, numbers, pixels, places, texts
 from mapl.data.tables.column import Column
 from mapl.data.tables.rows import (
@@ -38,6 +39,8 @@ CLIP = 10.0
 """How many spreads from its centre a number may lie before it counts as lying there."""
 
 TEXT_WIDTH = 1 << 14
+MOST_COMPARED = 32
+"""So many cuts are compared with all numbers, which is quicker than to search each number's place among them."""
 
 CELLS_AT_ONCE = 1 << 18
 """So many numbers of 64 bits are encoded at a time, few enough to stay in the processor's cache on the way."""
@@ -87,14 +90,23 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if is_sparse(rows) and layout.keeps_zeros:
             return layout.scaled(rows).toarray() if self.dense else layout.scaled(rows)
         dense = np.zeros((n_rows(rows), layout.width), dtype=np.float32)
-        step = max(1, CELLS_AT_ONCE // max(1, layout.input_width))
-        for start in range(0, len(dense), step):
-            stop = min(start + step, len(dense))
-            layout.fill(dense[start:stop], block_of(rows, start, stop))
+        layout.fill_blocks(dense, None, rows)
         if not layout.texts:
             return dense
         hashed = [_hashed(column(rows, declared.name), declared.name) for declared in layout.texts]
         return sp.hstack([sp.csr_matrix(dense), *hashed], format="csr", dtype=np.float32)
+
+    def encode(self, rows: Rows) -> EncodedRows:
+        """Return what `transform` returns, without the zeros of wide groups where it knows them."""
+        layout = self._layout()
+        if type(self).transform is not Encoder.transform or layout.texts or is_sparse(rows):
+            return EncodedRows.of(self.transform(rows))
+        layout.check(rows)
+        columns = layout.full_columns()
+        full = np.zeros((n_rows(rows), len(columns)), dtype=np.float32)
+        ones = np.empty((n_rows(rows), layout.n_wide), dtype=np.int32)
+        layout.fill_blocks(full, ones, rows)
+        return EncodedRows(full, columns, ones, layout.width)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return what each column of the result is."""
@@ -136,7 +148,30 @@ class _Layout:
 
     @property
     def width(self) -> int:
-        return sum(1 for _ in self._dense_names())
+        return self._n_first + sum(self._groups()) + sum(declared.width for declared in self._of("image"))
+
+    @property
+    def _n_first(self) -> int:
+        """How many columns stand before the first group: numbers, and whether they are missing."""
+        return len(self.numbers) + sum(bool(declared.missing) for declared in self.numbers)
+
+    def _groups(self) -> Iterator[int]:
+        """Yield how many columns each category and the bins of each number have, a single one among them."""
+        yield from (len(declared.values) for declared in self._of("category"))
+        yield from (len(declared.cuts) + 1 for declared in self.numbers if self.bins and declared.cuts)
+
+    @property
+    def n_wide(self) -> int:
+        return sum(width >= WIDE for width in self._groups())
+
+    def full_columns(self) -> NDArray[np.int64]:
+        """Return which columns are in no wide group."""
+        full = np.full(self.width, True)
+        at = self._n_first
+        for width in self._groups():
+            full[at : at + width] = width < WIDE
+            at += width
+        return np.flatnonzero(full)
 
     @property
     def keeps_zeros(self) -> bool:
@@ -181,30 +216,40 @@ class _Layout:
                 f"{', some of them text' if self._of('category', 'text') else ''}; give rows with these columns."
             )
 
-    def fill(self, out: Matrix, rows: Rows) -> None:
+    def fill_blocks(self, out: Matrix, ones: NDArray[np.int32] | None, rows: Rows) -> None:
+        """Encode rows into zeros, some at a time.
+
+        Parameters
+        ----------
+        ones
+            Where to say in which column of a wide group a row has its 1; None if `out` has such columns too.
+        """
+        step = max(1, CELLS_AT_ONCE // max(1, self.input_width))
+        for start in range(0, len(out), step):
+            stop = min(start + step, len(out))
+            sheet = Sheet(out[start:stop], None if ones is None else ones[start:stop], self.width)
+            self._fill(sheet, block_of(rows, start, stop))
+
+    def _fill(self, sheet: Sheet, rows: Rows) -> None:
         """Encode a block of rows into a block of zeros."""
-        values, at = self._values(rows), len(self.numbers)
+        values = self._values(rows)
         unknown = np.isnan(values)
         if not is_matrix(rows):
             rows = as_arrow(select(rows, [declared.name for declared in self._of("category", "image")]))
-        out[:, :at] = _standardised(values, self.numbers, unknown)
+        sheet.write(_standardised(values, self.numbers, unknown))
         for j, declared in enumerate(self.numbers):
             if declared.missing:
-                out[:, at] = unknown[:, j]
-                at += 1
+                sheet.write(unknown[:, j : j + 1])
         for declared in self._of("category"):
             with legible(declared.name, declared.kind, "rows"):
                 place = places(native(rows).column(declared.name), declared.categories, rest=declared.rest)
             place = numbers(place)
-            _mark(out[:, at:], place, ~np.isnan(place))
-            at += len(declared.values)
+            sheet.mark(place, ~np.isnan(place), len(declared.values))
         for j, declared in enumerate(self.numbers if self.bins else ()):
             if declared.cuts:
-                _mark(out[:, at:], np.searchsorted(declared.cuts, values[:, j], side="right"), ~unknown[:, j])
-                at += len(declared.cuts) + 1
+                sheet.mark(_bins(values[:, j], declared.cuts), ~unknown[:, j], len(declared.cuts) + 1)
         for declared in self._of("image"):
-            out[:, at : at + declared.width] = _image_features(self._pixels(rows, declared), declared)
-            at += declared.width
+            sheet.write(_image_features(self._pixels(rows, declared), declared))
 
     def scaled(self, rows: Rows) -> Any:
         """Scale a sparse matrix whose zeros stay zeros."""
@@ -257,10 +302,14 @@ def _standardised(
     return scaled
 
 
-def _mark(out: Matrix, place: NDArray[Any], known: NDArray[np.bool_]) -> None:
-    """Write a 1 at each row's place where that is known."""
-    rows = np.flatnonzero(known)
-    out[rows, place[rows].astype(np.int64, copy=False)] = 1
+def _bins(values: NDArray[np.float64], cuts: tuple[float, ...]) -> NDArray[Any]:
+    """Return how many cuts lie below each number or at it; what is no number lies somewhere."""
+    if len(cuts) > MOST_COMPARED:
+        return np.searchsorted(cuts, values, side="right")
+    place = np.zeros(len(values), dtype=np.int32)
+    for cut in cuts:
+        place += values >= cut
+    return place
 
 
 def _image_features(images: NDArray[Any], declared: Column) -> NDArray[Any]:

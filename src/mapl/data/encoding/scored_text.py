@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from mapl.data.encoding.encoded_rows import EncodedRows
 from mapl.data.encoding.encoder import Encoder
 from mapl.data.moments.feature_map import UNIT
 from mapl.data.moments.words import LETTERS, word_vectors
@@ -71,10 +72,17 @@ class ScoredText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Rows) -> Singles:
         """Return the rows as a float32 matrix: one score per class first, then the other columns."""
         rows = check_rows(X, "rows") if isinstance(X, (list, tuple)) else X
+        scores = self._standardised(rows)
+        return scores if self.beside is None else np.hstack([scores, self.beside.transform(rows)])
+
+    def encode(self, rows: Rows) -> EncodedRows:
+        """Return what `transform` returns, without the zeros of wide groups."""
+        scores = EncodedRows.of(self._standardised(rows))
+        return scores if self.beside is None else scores.beside(self.beside.encode(rows))
+
+    def _standardised(self, rows: Rows) -> Singles:
         scores = (_scores(rows, self.texts, self.polarities, self.letters) - self.centre) / self.spread
-        if self.beside is None:
-            return np.asarray(scores, np.float32)
-        return np.hstack([scores, self.beside.transform(rows)]).astype(np.float32)
+        return np.asarray(scores, np.float32)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -7,7 +7,7 @@ unit added, whoever else is in the table and in whatever blocks it is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from mapl.data.moments.feature_map import UNIT
 from mapl.data.moments.probabilities import add_columns
-from mapl.data.moments.unit_means import LARGEST_RESIDUAL, mean_vectors, means_at_once
+from mapl.data.moments.row_map import Vectors
+from mapl.data.moments.unit_means import LARGEST_RESIDUAL, is_wide, mean_vectors, means_at_once
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows, n_rows, take
 from mapl.data.tables.table import PrivateTable
@@ -28,9 +29,12 @@ ROWS_AT_ONCE = 4096
 CELLS_AT_ONCE = 1 << 24
 """Of wide tables fewer rows are encoded at once."""
 
+NUMBERS_AT_ONCE = 1 << 18
+"""So many numbers of vectors are computed at a time, few enough to stay in the processor's cache on the way."""
+
 CARRY_BITS = 40
 
-MOST_KEPT = 128 << 20
+MOST_KEPT = 512 << 20
 """So many bytes of vectors are kept from round to round; those of larger tables are computed anew."""
 
 COUNT_SHARE = 0.1
@@ -171,17 +175,18 @@ class Crowd:
                 rows, labels = self.rows.take(some.ravel()), self.labels[some.ravel()]
                 yield replace(self, rows=rows, labels=labels, alone=lines[:0, 0], several=(lines,))
 
-    def prepared(self, vectors: Callable[[Rows], Floats], width: int) -> Self | None:
+    def prepared(self, vectors: Vectors, width: int) -> Self | None:
         """Return the same people with their vectors in place of their rows, None where that would take much memory.
 
         Rounds then need not encode rows again; whether they do changes no bit of a sum.
         """
         n = len(self.rows)
-        if n * width * 4 > MOST_KEPT:
+        if n * width * 4 > MOST_KEPT or self.rows.in_files:
             return None
         kept = np.empty((n, width), dtype=np.float32)  # which holds whole numbers up to 2^24
         for start, block in self.rows.open_blocks(ROWS_AT_ONCE):
-            kept[start : start + n_rows(block)] = vectors(block)
+            for first, some in _parts(vectors.encode(block), (width, 1)):
+                kept[start + first : start + first + n_rows(some)] = vectors(some)
         return replace(self, rows=PrivateRows(kept))
 
     def __repr__(self) -> str:
@@ -195,8 +200,17 @@ class Contribution(Protocol):
     def shape(self) -> tuple[int, int]:
         """How many numbers a vector has, and how many a residual."""
 
+    def encode(self, rows: Rows) -> Rows:
+        """Return a block of rows in a form of which some are measured at a time."""
+
     def measure(self, rows: Rows, labels: Labels) -> tuple[Any, Floats]:
-        """Return the vectors of some records, whole numbers of norm at most 2^18, and their residuals."""
+        """Return the vectors of some records, whole numbers of norm at most 2^18, and their residuals.
+
+        Parameters
+        ----------
+        rows
+            Encoded ones or others, which changes no bit.
+        """
 
 
 def sum_contributions(crowd: Crowd, contribution: Contribution, clip: Clip) -> ExactSums:
@@ -204,8 +218,10 @@ def sum_contributions(crowd: Crowd, contribution: Contribution, clip: Clip) -> E
     width, depth = contribution.shape
     sums = ExactSums(width * depth + 1)
     for rows, labels in crowd.single_blocks():
-        vectors, residuals = contribution.measure(rows, labels)
-        products: Floats = vectors.T @ _cut(residuals, clip)
+        products = np.zeros(contribution.shape)
+        for start, some in _parts(contribution.encode(rows), contribution.shape):
+            vectors, residuals = contribution.measure(some, labels[start : start + n_rows(some)])
+            products += vectors.T @ _cut(residuals, clip)
         sums.add(np.append(products.ravel().astype(np.int64), clip.count * len(labels)))
     for places in crowd.several:
         step = means_at_once(contribution.shape, places.shape[1])
@@ -213,6 +229,14 @@ def sum_contributions(crowd: Crowd, contribution: Contribution, clip: Clip) -> E
             some = places[start : start + step]
             sums.add(np.append(_add_means(crowd, some, contribution, clip), clip.count * len(some)))
     return sums
+
+
+def _parts(rows: Rows, shape: tuple[int, int]) -> Iterator[tuple[int, Rows]]:
+    """Yield the number of the first row of each part of a block, and the part; words are taken all at once."""
+    n = n_rows(rows)
+    step = max(1, n if is_wide(shape) else NUMBERS_AT_ONCE // shape[0])
+    for start in range(0, n, step):
+        yield start, rows if step >= n else rows[start : start + step]
 
 
 def _cut(residuals: Floats, clip: Clip) -> Floats:

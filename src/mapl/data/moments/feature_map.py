@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mapl.data.encoding.encoded_rows import EncodedRows
 from mapl.data.encoding.projection import leading_directions
 from mapl.types import Floats
 
@@ -38,7 +41,7 @@ EVENNESS = 0.25
 """The power of the public covariance that directions are divided by: 0 leaves them as they are, 1/2 whitens."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class FeatureMap:
     """Turn encoded rows, with a constant beside them, into evener directions and give all rows one norm."""
 
@@ -77,9 +80,25 @@ class FeatureMap:
         """Return by what the vector of each row is divided; for people who want to read a model."""
         return np.asarray(np.maximum(np.linalg.norm(_on_grid(encoded) @ self.turn, axis=1), 1.0))
 
-    def __call__(self, encoded: NDArray[Any]) -> Floats:
+    def __call__(self, encoded: NDArray[Any] | EncodedRows) -> Floats:
         """Return each row's vector: whole numbers, a function of that row alone."""
-        return scale_rows(_on_grid(encoded) @ self.turn)
+        if not isinstance(encoded, EncodedRows):
+            return scale_rows(_on_grid(encoded) @ self.turn)
+        n, n_groups = encoded.ones.shape
+        if not n_groups:
+            return self(encoded.full)
+        numbers = _on_grid(encoded.full) @ self.turn[[*encoded.columns, -1]]
+        ends = np.arange(0, n * n_groups + 1, n_groups, dtype=np.int32)
+        ones = sp.csr_array((np.ones(n * n_groups), encoded.ones.ravel(), ends), shape=(n, len(self._of_ones)))
+        numbers += ones @ self._of_ones  # exact, in this order as in any other
+        return scale_rows(numbers)
+
+    @cached_property
+    def _of_ones(self) -> Floats:
+        """What a 1 in each column adds; in the column behind the last, nothing."""
+        out = np.zeros(self.turn.shape)  # line by line, as they are added
+        np.multiply(self.turn[:-1], 1 << STEP_BITS, out=out[:-1])
+        return out
 
 
 def scale_rows(numbers: Floats) -> Floats:

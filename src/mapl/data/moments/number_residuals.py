@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapl.data.moments.feature_map import UNIT
+from mapl.data.moments.row_map import Vectors
 from mapl.data.tables.rows import Rows
 from mapl.types import Floats
 
@@ -28,7 +28,7 @@ class NumberResiduals:
     Parameters
     ----------
     vectors
-        The public map, or `as_vectors` where rows are vectors already.
+        The public map, or `KeptVectors` where rows are vectors already.
     weights
         The model, one column, on a grid so coarse that its scores are exact.
     level
@@ -37,7 +37,7 @@ class NumberResiduals:
         Where residuals are cut off, which is what 1 stands for; like the model, it follows from earlier releases.
     """
 
-    vectors: Callable[[Rows], Floats]
+    vectors: Vectors
     weights: Floats
     level: float
     bound: float
@@ -45,6 +45,9 @@ class NumberResiduals:
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.weights), 2
+
+    def encode(self, rows: Rows) -> Rows:
+        return self.vectors.encode(rows)
 
     def measure(self, rows: Rows, labels: NDArray[Any]) -> tuple[Floats, Floats]:
         """Return vectors and residuals, of norm at most `LONGEST`."""

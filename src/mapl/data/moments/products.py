@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from mapl.data.moments.even_guess import beyond_even
 from mapl.data.moments.feature_map import UNIT
 from mapl.data.moments.number_residuals import with_squares
+from mapl.data.moments.row_map import Vectors
 from mapl.data.tables.rows import Rows
 from mapl.types import Floats
 
@@ -26,7 +26,7 @@ class Products:
         Whether labels are numbers, between -1 and 1; there are two columns for them.
     """
 
-    vectors: Callable[[Rows], Floats]
+    vectors: Vectors
     width: int
     n_classes: int
     numeric: bool = False
@@ -34,6 +34,9 @@ class Products:
     @property
     def shape(self) -> tuple[int, int]:
         return self.width, self.width + self.n_classes
+
+    def encode(self, rows: Rows) -> Rows:
+        return self.vectors.encode(rows)
 
     def measure(self, rows: Rows, labels: NDArray[Any]) -> tuple[Floats, Floats]:
         """Return vectors, and beside each other the same once more and the residuals of an even guess."""

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from mapl.data.encoding.encoder import Encoder
-from mapl.data.encoding.scored_text import ScoredText
-from mapl.data.moments.feature_map import UNIT, FeatureMap
+from mapl.data.moments.feature_map import UNIT
 from mapl.data.moments.probabilities import class_chances
+from mapl.data.moments.row_map import Vectors
 from mapl.data.tables.rows import Rows
 from mapl.types import Floats, Labels
 
 LARGEST_WEIGHT, LEAST_WEIGHT = 2.0**20, 2.0**-100
 """Beyond the one a model is cut off, below the other it is none."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RowMap:
-    """From rows to whole vectors of norm at most 2^18, by public facts: an encoder, and a map behind it."""
-
-    encoder: Encoder | ScoredText
-    features: FeatureMap
-
-    def __call__(self, rows: Rows) -> Floats:
-        return self.features(self.encoder.transform(rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,17 +24,20 @@ class Residuals:
     Parameters
     ----------
     vectors
-        The public map, or `as_vectors` where rows are vectors already.
+        The public map, or `KeptVectors` where rows are vectors already.
     weights
         The model, one column per class, on a grid so coarse that its scores are exact.
     """
 
-    vectors: Callable[[Rows], Floats]
+    vectors: Vectors
     weights: Floats
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.weights.shape[0], self.weights.shape[1]
+
+    def encode(self, rows: Rows) -> Rows:
+        return self.vectors.encode(rows)
 
     def measure(self, rows: Rows, labels: Labels) -> tuple[Floats, Floats]:
         """Return vectors and residuals; the residual of an even guess has norm sqrt(1 - 1/C)."""
@@ -55,11 +45,6 @@ class Residuals:
         residuals = -class_chances((found @ self.weights) / UNIT)
         residuals[np.arange(len(labels)), labels] += 1.0
         return found, residuals
-
-
-def as_vectors(rows: Rows) -> Floats:
-    """Return rows that are vectors already."""
-    return np.asarray(rows, dtype=np.float64)
 
 
 def on_grid(weights: Floats) -> Floats:

@@ -19,7 +19,7 @@ LARGEST_RESIDUAL = 2.0
 """Where the numbers of a residual are cut off; labels and probabilities never differ by more than 1."""
 
 WIDEST_FULL = 1 << 15
-NUMBERS_AT_ONCE = 1 << 22
+NUMBERS_AT_ONCE = 1 << 20
 RECORDS_AT_ONCE = 1 << 12
 
 NORM_BITS = 18
@@ -49,18 +49,18 @@ def mean_vectors(shape: tuple[int, int], of: tuple[int, ...], reach: float) -> M
         The largest norm of a mean, in steps.
     """
     n_units, size = of
-    kind = SparseMeans if _is_wide(shape) else DenseMeans
+    kind = SparseMeans if is_wide(shape) else DenseMeans
     return kind(n_units, size, math.prod(shape), reach)
 
 
 def means_at_once(shape: tuple[int, int], size: int) -> int:
     """Return how many units of so many records are computed at once."""
-    if _is_wide(shape):
+    if is_wide(shape):
         return max(1, RECORDS_AT_ONCE // size)
     return max(1, NUMBERS_AT_ONCE // (shape[0] * max(shape[1], size)))
 
 
-def _is_wide(shape: tuple[int, int]) -> bool:
+def is_wide(shape: tuple[int, int]) -> bool:
     """Say whether vectors are those of words, mostly zeros: all others have fewer numbers."""
     return shape[0] > WIDEST_FULL
 
@@ -141,7 +141,8 @@ def in_steps(residuals: Floats, scale: float) -> Floats:
 def round_up(numbers: Floats, largest: Floats) -> Integers:
     """Return the sizes of numbers beside the largest of their unit, in 18 bits, rounded up."""
     _, exponent = np.frexp(largest)
-    return np.asarray(np.ceil(np.ldexp(np.abs(numbers), NORM_BITS - exponent)).astype(np.int64))
+    beside = np.abs(numbers) * np.ldexp(1.0, NORM_BITS - exponent)  # powers of two: nothing is rounded here
+    return np.asarray(np.ceil(beside).astype(np.int64))
 
 
 def norms_above(squares: Integers, largest: Floats) -> Floats:

@@ -34,6 +34,11 @@ class PrivateRows:
     def __len__(self) -> int:
         return n_rows(self._rows)
 
+    @property
+    def in_files(self) -> bool:
+        """Whether the rows lie in scratch files, since they would take too much memory."""
+        return self._forget is not None
+
     def take(self, where: NDArray[np.int64]) -> PrivateRows:
         """Return a copy of some rows, as private as all of them."""
         return PrivateRows(take(self._rows, where))

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from mapl.data.encoding.choice import for_teachers, make_shared_encoder
 from mapl.data.moments.contributions import MOST_KEPT, Crowd
-from mapl.data.moments.residuals import RowMap
+from mapl.data.moments.row_map import RowMap, Vectors
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows
@@ -42,7 +42,7 @@ from mapl.planning.costs.work import CostLine, Sizes, Work
 from mapl.teachers import as_learner, poll
 from mapl.teachers.learners.learner import Learner
 from mapl.teachers.together.recognition import syllabus_of
-from mapl.types import Budget, Floats, Labels
+from mapl.types import Budget, Labels
 
 FEW, MANY = 2_000, 10_000
 """Rows of the two tables that are added up."""
@@ -159,10 +159,13 @@ class TimedRounds(PlayedRounds):
 
     declared: int = 0
 
-    def prepare(self, vectors: RowMap, width: int) -> Callable[[Rows], Floats]:
-        if self.declared * width * 4 > MOST_KEPT:
-            return vectors
-        return PlayedRounds.prepare(self, vectors, width)
+    def prepare(self, vectors: RowMap, width: int) -> Vectors:
+        return PlayedRounds.prepare(self, vectors, width) if _kept(self.declared, width) else vectors
+
+
+def _kept(n_rows: int, width: int) -> int:
+    """Return how many bytes of vectors of so many rows are kept from round to round."""
+    return n_rows * width * 4 if n_rows * width * 4 <= MOST_KEPT else 0
 
 
 def _moments(made: MadeUp, sizes: Sizes, budget: Budget, _: int) -> Work:
@@ -177,7 +180,8 @@ def _moments(made: MadeUp, sizes: Sizes, budget: Budget, _: int) -> Work:
         follow_rounds(planned, rounds)
 
     line = _line(add_up)
-    return Work(line.fixed, per_row=line.each, afar=True)
+    width = planned.maker.draw(None).vectors.features.width
+    return Work(line.fixed, per_row=line.each, afar=True, kept=_kept(sizes.rows, width))
 
 
 def _cells(made: MadeUp, sizes: Sizes, budget: Budget, n_cells: int) -> Work:

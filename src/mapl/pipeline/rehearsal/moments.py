@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from mapl.data.moments.contributions import Contribution, Crowd, sum_contributions
-from mapl.data.moments.residuals import RowMap, as_vectors
+from mapl.data.moments.row_map import KeptVectors, RowMap, Vectors
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows, take
 from mapl.data.tables.schema import Schema
@@ -37,13 +36,13 @@ class PlayedRounds:
     draws: np.random.Generator
     done: int = 0
 
-    def prepare(self, vectors: RowMap, width: int) -> Callable[[Rows], Floats]:
+    def prepare(self, vectors: RowMap, width: int) -> Vectors:
         """Encode all stand-ins once."""
         ready = self.crowd.prepared(vectors, width)
         if ready is None:
             return vectors
         self.crowd = ready
-        return as_vectors
+        return KeptVectors()
 
     def tell(self, contribution: Contribution) -> Floats:
         """Return the sums of the next round as a release tells them."""

@@ -15,7 +15,7 @@ from mapl.data.encoding.scored_text import ScoredText
 from mapl.data.moments.contributions import Clip
 from mapl.data.moments.feature_map import UNIT, FeatureMap
 from mapl.data.moments.public_map import Layout, draw_map
-from mapl.data.moments.residuals import RowMap
+from mapl.data.moments.row_map import RowMap
 from mapl.data.moments.words import WordResiduals, word_vectors
 from mapl.data.tables.rows import Rows, n_rows, select
 from mapl.data.tables.schema import Schema

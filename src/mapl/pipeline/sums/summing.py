@@ -12,7 +12,7 @@ import numpy as np
 
 from mapl.data.moments.contributions import Clip, Contribution, Crowd, sum_contributions
 from mapl.data.moments.products import Products
-from mapl.data.moments.residuals import RowMap, as_vectors
+from mapl.data.moments.row_map import KeptVectors, RowMap, Vectors
 from mapl.data.moments.words import TOTAL
 from mapl.data.tables.rows import Rows, n_rows, take
 from mapl.data.tables.table import PrivateTable
@@ -119,7 +119,7 @@ class ToldRounds(Protocol):
 
     done: int
 
-    def prepare(self, vectors: RowMap, width: int) -> Callable[[Rows], Floats]:
+    def prepare(self, vectors: RowMap, width: int) -> Vectors:
         """Return what vectors are made of from now on."""
 
     def tell(self, contribution: Contribution) -> Floats:
@@ -177,14 +177,14 @@ class Rounds:
     def __post_init__(self) -> None:
         self.told = self.planned.stage.begin(self.coins, self.ledger)
 
-    def prepare(self, vectors: RowMap, width: int) -> Callable[[Rows], Floats]:
+    def prepare(self, vectors: RowMap, width: int) -> Vectors:
         """Encode everybody once, where that fits into memory, and return what vectors are made of from then on."""
         all_told = len(self.told) == len(self.planned.stage.mechanism.entries)
         ready = None if all_told or self.afar is not None else self.crowd.prepared(vectors, width)
         if ready is None:
             return vectors
         self.crowd = ready
-        return as_vectors
+        return KeptVectors()
 
     def tell(self, contribution: Contribution) -> Floats:
         """Return the next round; a killed run that goes on reads what it released."""

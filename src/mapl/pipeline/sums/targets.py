@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +11,7 @@ import numpy as np
 from mapl.data.moments.contributions import Clip, Contribution
 from mapl.data.moments.number_residuals import LONGEST, SQUARES, NumberResiduals
 from mapl.data.moments.residuals import Residuals, on_grid
-from mapl.data.tables.rows import Rows
+from mapl.data.moments.row_map import Vectors
 from mapl.noise.gaussian import DEVIATION_BITS
 from mapl.planning.rules.moments import MomentsDesign
 from mapl.students.moments.known_curvature import KnownCurvature
@@ -28,8 +27,6 @@ NUMBER_SIGNAL = 0.3
 
 NUMBER_KEEP = 0.9
 """How much less an older round counts than the next one: their curvature stays, where that of chances changes."""
-
-Vectors = Callable[[Rows], Floats]
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def reckon(measured: MeasuredRates, sizes: Sizes, *, workers: int, memory: int) 
     *Model.* Seconds are those of reading, a fixed part, and the part in proportion to rows, teachers and votes,
     divided by the number of workers where workers share it; rows that go to workers of a cluster are written down
     first. Memory is that of a process with a few rows, the table as far as it is kept in memory (twice while
-    its blocks are put together), ids, votes, and the rows that are worked on.
+    its blocks are put together), ids, votes, vectors that are kept, and the rows that are worked on.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _cost(
         engine,
         workers if shared else 1,
         seconds,
-        measured.started + table + BYTES_OF_IDENTITY * sizes.rows + votes + at_work,
+        measured.started + table + BYTES_OF_IDENTITY * sizes.rows + votes + at_work + (0 if shared else work.kept),
         measured.started + votes + at_work if shared else None,
     )
 

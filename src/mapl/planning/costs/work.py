@@ -69,6 +69,8 @@ class Work:
         Whether processes of this machine share it.
     afar
         Whether workers of a cluster share it; who does not stays with the driver.
+    kept
+        Bytes that this process keeps meanwhile, unless workers share it.
     """
 
     fixed: float
@@ -77,6 +79,7 @@ class Work:
     per_vote: float = 0.0
     at_home: bool = False
     afar: bool = False
+    kept: int = 0
 
     def in_proportion(self, sizes: Sizes) -> float:
         """Return the seconds that grow with the size, which workers divide."""

@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from mapl.data.encoding.scored_text import ScoredText
 from mapl.data.moments.feature_map import UNIT
-from mapl.data.moments.residuals import RowMap
+from mapl.data.moments.row_map import RowMap
 from mapl.data.moments.words import word_vectors
 from mapl.data.tables.rows import Rows
 from mapl.students.moments.polarity import Polarities

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from mapl.data.encoding.scored_text import ScoredText
 from mapl.data.moments.feature_map import STEP_BITS
-from mapl.data.moments.residuals import RowMap
+from mapl.data.moments.row_map import RowMap
 from mapl.data.moments.words import words_of
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import Rows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mapl.data.moments.feature_map import UNIT
-from mapl.data.moments.residuals import RowMap
+from mapl.data.moments.row_map import RowMap
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.number_range import NumberRange
 from mapl.data.tables.rows import Rows, is_matrix, n_rows, take

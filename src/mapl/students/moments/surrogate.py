@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
+from mapl.students.moments.log_sums import log_sums
 from mapl.students.moments.prior import likely_variance
 from mapl.students.moments.rounds import (
     Refined,
@@ -91,7 +92,7 @@ class PublicBalance:
     @cached_property
     def _counted(self) -> Singles:
         """Return the vectors of public rows as columns, times how much each counts: a search needs them often."""
-        return np.asarray(self.public.T * self.counts)
+        return np.ascontiguousarray(self.public.T * self.counts)
 
     def _balanced(self, slopes: Floats, penalty: Floats, curvature: Floats, start: Floats, units: float) -> Floats:
         """Return the weights that balance predictions on public rows with the slopes."""
@@ -102,7 +103,7 @@ class PublicBalance:
         def loss(flat: Floats) -> tuple[float, Floats]:
             weights = flat.reshape(n_features, n_classes) * scale
             scores = self.public @ weights.astype(np.float32)
-            level = logsumexp(scores, axis=1)
+            level = log_sums(scores)
             value = units * float(counts @ (level - scores.mean(axis=1)))
             value += float(0.5 * (penalty[:, None] * weights**2).sum() - (weights * slopes).sum())
             chances = np.exp(scores - level[:, None]) - np.float32(1 / n_classes)
