@@ -14,7 +14,7 @@ from mapl.federation.plan_folder import PlanFolder
 from mapl.federation.site import Site
 from mapl.pipeline.runs.folder import RunFolder
 
-HERE, FAILS = Path(sys.argv[1]), sys.argv[2]
+HERE, FAILS, MASKED = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "masked"
 
 
 def site_of(context: Any) -> Site:
@@ -31,7 +31,7 @@ def site_of(context: Any) -> Site:
 
 if __name__ == "__main__":
     run_simulation(
-        make_server_app(HERE / "plan", HERE / "together", timeout=120),
+        make_server_app(HERE / "plan", HERE / "together", timeout=120, masked=MASKED),
         make_client_app(site_of),
         num_supernodes=len(NAMES),
         backend_config={"client_resources": {"num_cpus": 1}, "init_args": {"include_dashboard": False}},

@@ -224,7 +224,7 @@ def test_strangers_and_odd_plans_are_refused(three: Federation) -> None:
         replace(three.agreed, sites=("north", "../west"))
     with pytest.raises(InvalidParameter, match="there are 3"):
         replace(three.agreed, sites_per_person=4)
-    with pytest.raises(InvalidParameter, match="cells or add up moments"):
+    with pytest.raises(InvalidParameter, match="sites count in cells"):
         replace(three.agreed, method="teachers")
     assert SitesPlan.from_json(three.agreed.to_json()) == three.agreed
 

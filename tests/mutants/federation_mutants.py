@@ -23,4 +23,22 @@ MUTANTS = (
         new="if len(own.told) < 0:",
         killers=("tests/federation/test_federated_moments.py::test_a_site_that_missed_a_round_cannot_go_on",),
     ),
+    Mutant(
+        name="votes-move-on-one-side",
+        breaks="A vote that moves from one class to another is paid for as if it only came or went.",
+        file="release/vote_sums.py",
+        old="// (2 * self.n_questions)",
+        new="// self.n_questions",
+        killers=(
+            "tests/release/test_vote_sums.py::test_no_change_of_one_unit_moves_votes_farther_than_is_paid_for",
+        ),
+    ),
+    Mutant(
+        name="votes-drawn-anew",
+        breaks="A site that is called again after a crash draws new noise for votes that are on record.",
+        file="federation/by_votes.py",
+        old="if not told:",
+        new="if True:",
+        killers=("tests/federation/test_federated_votes.py::test_a_killed_site_goes_on_and_draws_nothing_twice",),
+    ),
 )

@@ -181,6 +181,7 @@ CASES = (
     Case("teach and serve", "rows", asked_in_every_way(TEACH)),
     Case("sites, cells", "rows", (f"{FEDERATE} --method cells --cells 6", *AT_SITES, *COMBINED)),
     Case("sites, moments", "rows", (f"{FEDERATE} --method moments", *AT_SITES, *COMBINED, NEXT_ROUND)),
+    Case("sites, votes", "rows", (f"{FEDERATE} --method votes --teachers 5 --queries 20", *AT_SITES, *COMBINED)),
     Case("aggregate counts", "votes", (f"{AGGREGATE} --mechanism auto",)),
     Case("aggregate single votes", "single votes", (f"{AGGREGATE} --per-teacher --mechanism noisy-max",)),
     *(

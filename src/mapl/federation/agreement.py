@@ -19,11 +19,12 @@ from mapl.parameters import spell
 from mapl.pipeline.request import Request
 from mapl.planning.budgets.large_delta import refuse_large
 from mapl.planning.plan import canonical
+from mapl.teachers.learners.presets import preset
 from mapl.types import Adjacency, Budget, positive_integer
 
 FORMAT = 1
-CELLS, MOMENTS = "cells", "moments"
-WAYS = (CELLS, MOMENTS)
+CELLS, MOMENTS, VOTES = "cells", "moments", "votes"
+WAYS = (CELLS, MOMENTS, VOTES)
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
@@ -39,9 +40,12 @@ class SitesPlan:
         At how many sites a person may have records, at most.
     n_rows
         About how many people all sites have together, as far as the public knows.
+    n_teachers, n_queries, learner
+        Of votes: how many teachers every site has, how many public rows they are asked about, and by which preset
+        they learn. A name is all that travels: no plan makes a site run code of somebody else.
     public, plan, drawn
-        The SHA-256 of the file of public rows, of the plan of every site, and of the cells or the map that were
-        drawn. A machine that draws otherwise is found out before it spends.
+        The SHA-256 of the file of public rows, of the plan of every site, and of the cells, the map or the
+        questions that were drawn. A machine that draws otherwise is found out before it spends.
     """
 
     method: str
@@ -58,12 +62,17 @@ class SitesPlan:
     n_rows: int | None = None
     n_cells: int | None = None
     partition: Kind = "points"
+    n_teachers: int | None = None
+    n_queries: int | None = None
+    learner: str | None = None
     plan: str = ""
     drawn: str = ""
 
     def __post_init__(self) -> None:
         if self.method not in WAYS:
-            raise InvalidParameter(f"The method is {self.method!r}; sites count in cells or add up moments.")
+            raise InvalidParameter(
+                f"The method is {self.method!r}; sites count in cells, add up moments or have teachers that vote."
+            )
         bad = [name for name in self.sites if not NAME.fullmatch(name)]
         if bad:
             raise InvalidParameter(
@@ -75,6 +84,7 @@ class SitesPlan:
                 f"{spell('sites')}. One site alone learns with mapl learn."
             )
         refuse_large(self.budget.delta)
+        self._check_teachers()
         positive_integer(sites_per_person=self.sites_per_person)
         if self.sites_per_person > len(self.sites):
             raise InvalidParameter(
@@ -98,7 +108,9 @@ class SitesPlan:
             self.site_budget,
             Classes(self.classes),
             n_rows=self.n_rows,
-            method=self.method,
+            method="teachers" if self.method == VOTES else self.method,
+            n_teachers=self.n_teachers,
+            n_queries=self.n_queries,
             adjacency=self.adjacency,
             unit=self.unit,
             per_unit=self.per_unit,
@@ -139,6 +151,18 @@ class SitesPlan:
             raise InvalidData("The plan of the sites was changed or is damaged; fetch it anew.") from None
         return found
 
+    def _check_teachers(self) -> None:
+        """Refuse what only teachers have where there are none, and learners that are no presets."""
+        given = {"teachers": self.n_teachers, "queries": self.n_queries, "learner": self.learner}
+        named = next((name for name, value in given.items() if value is not None), None)
+        if named is not None and self.method != VOTES:
+            raise InvalidParameter(
+                f"{spell(named)} is about teachers, and {self.method} have none; leave it away, or take "
+                f"{spell('method', VOTES)}."
+            )
+        if self.learner is not None:
+            preset(self.learner)
+
     def _content(self) -> dict[str, Any]:
         return {
             "mapl_federation": FORMAT,
@@ -156,6 +180,9 @@ class SitesPlan:
             "n_rows": self.n_rows,
             "n_cells": self.n_cells,
             "partition": self.partition,
+            "n_teachers": self.n_teachers,
+            "n_queries": self.n_queries,
+            "learner": self.learner,
             "plan": self.plan,
             "drawn": self.drawn,
         }

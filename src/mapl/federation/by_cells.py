@@ -18,7 +18,7 @@ from mapl.pipeline.counts.cells_plan import FIRST, PlannedCells, plan_cells
 from mapl.pipeline.counts.counting import Counted, count
 from mapl.pipeline.methods.method import Results
 from mapl.pipeline.place import Workplace
-from mapl.pipeline.votes.labelling import Labelled
+from mapl.pipeline.votes.labelling import Effort, Labelled
 from mapl.release import Released
 from mapl.release.cell_counts import CellCounts
 from mapl.students.on_counts import CountStudent
@@ -55,7 +55,7 @@ class ByCells:
         """What tells one map from another."""
         return self.planned.cells.digest
 
-    def answer(self, table: PrivateTable, case: Case, place: Workplace, heard: Heard) -> Integers:
+    def answer(self, table: PrivateTable, case: Case, place: Workplace, heard: Heard, effort: Effort) -> Integers:
         """Count the records of a site and release the counts with noise."""
         counted = count(table, case.public.rows, self.planned, case.key, place, coins=case.coins)
         return counted.rounds[-1].counts.ravel()

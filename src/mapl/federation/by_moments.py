@@ -20,6 +20,7 @@ from mapl.pipeline.methods.moments import WEIGHTS, weights_file
 from mapl.pipeline.place import Workplace
 from mapl.pipeline.sums.moments_plan import PlannedMoments, plan_moments
 from mapl.pipeline.sums.summing import Rounds, conclude, follow_rounds
+from mapl.pipeline.votes.labelling import Effort
 from mapl.release.moment_sums import TOLD_BITS, MomentSums
 from mapl.students.moments.student import MomentsStudent
 from mapl.students.student import Student
@@ -57,7 +58,7 @@ class ByMoments:
         """What tells one map from another."""
         return self.planned.stage.of
 
-    def answer(self, table: PrivateTable, case: Case, place: Workplace, heard: Heard) -> Integers:
+    def answer(self, table: PrivateTable, case: Case, place: Workplace, heard: Heard, effort: Effort) -> Integers:
         """Release one round of sums, that after those heard; one that is on record is only read."""
         own = Rounds(self.planned, Crowd.of(table), case.coins, place.ledger, None)
         if len(own.told) < len(heard.rounds):

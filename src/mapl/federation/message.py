@@ -23,13 +23,15 @@ from mapl.types import Integers
 FORMAT = 1
 LARGEST = (1 << 31) - 1
 """Where the numbers of a ledger end, and so those of an answer."""
+LARGEST_MASKED = 1 << 63
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteAnswer:
     """One site's release of one round, counted from 1. Everything here is public.
 
-    ``heard`` is the digest of the rounds that it was made after, empty for the first one.
+    ``heard`` is the digest of the rounds that it was made after, empty for the first one. ``masked`` names all
+    sites whose masks are in the numbers (`mapl.federation.masks`), its own too; none where they are plain.
     """
 
     agreement: str
@@ -38,6 +40,7 @@ class SiteAnswer:
     heard: str
     numbers: Integers
     statement: Mapping[str, Any]
+    masked: tuple[str, ...] = ()
 
     @property
     def private(self) -> bool:
@@ -59,20 +62,22 @@ class SiteAnswer:
             given = json.loads(content)
             seal, known = given.pop("seal"), given.pop("mapl_site")
             numbers = given.pop("numbers")
-            if known != FORMAT or not all(type(one) is int and abs(one) <= LARGEST for one in numbers):
+            given["masked"] = tuple(given.pop("masked", ()))
+            largest = LARGEST_MASKED if given["masked"] else LARGEST
+            if known != FORMAT or not all(type(one) is int and abs(one) <= largest for one in numbers):
                 raise ValueError
             found = cls(**given, numbers=np.array(numbers, dtype=np.int64))
             found._refuse_odd()
             if found.seal != seal:
                 raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise InvalidData(
                 f"{source} is no answer of a site, or was changed on its way; let the site send it again."
             ) from None
         return found
 
     def _refuse_odd(self) -> None:
-        texts = (self.agreement, self.site, self.heard, self.statement["in_plain_words"])
+        texts = (self.agreement, self.site, self.heard, self.statement["in_plain_words"], *self.masked)
         if not all(isinstance(one, str) for one in texts) or type(self.round) is not int:
             raise ValueError
 
@@ -85,6 +90,7 @@ class SiteAnswer:
             "heard": self.heard,
             "numbers": self.numbers.tolist(),
             "statement": dict(self.statement),
+            **({"masked": list(self.masked)} if self.masked else {}),
         }
 
 
@@ -128,5 +134,12 @@ def gather(
             raise InvalidData(
                 f"Round {number} has no answer of {', '.join(missing)}; wait for it, or go on without with "
                 f"{spell('without', missing[0])}, which costs what that site knows and nobody's privacy."
+            )
+        if any(one.masked not in ((), tuple(sorted(found))) for one in found.values()) or (
+            len({one.masked for one in found.values()}) > 1
+        ):
+            raise InvalidData(
+                f"Answers to round {number} are masked with other sites than those that answered, so that nothing "
+                "can be made of them; ask all of these again, masked with each other."
             )
     return [[found[name] for name in agreed.sites if name in found] for _, found in sorted(rounds.items())]

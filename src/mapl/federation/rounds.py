@@ -12,7 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from mapl.errors import InvalidData
-from mapl.federation.message import SiteAnswer
+from mapl.federation.masks import refuse_leftovers
+from mapl.federation.message import LARGEST, SiteAnswer
 from mapl.planning.plan import canonical
 from mapl.types import Integers
 
@@ -28,8 +29,11 @@ class AddedUp:
 
     @classmethod
     def of(cls, answers: Sequence[SiteAnswer]) -> Self:
-        """Add up the answers of one round."""
-        return cls(tuple(one.site for one in answers), np.sum([one.numbers for one in answers], axis=0))
+        """Add up the answers of one round; masks cancel modulo 2^64, which is how numpy adds."""
+        added = np.sum([one.numbers for one in answers], axis=0, dtype=np.int64)
+        if any(one.masked for one in answers):
+            refuse_leftovers(added, LARGEST * len(answers))
+        return cls(tuple(one.site for one in answers), added)
 
     @property
     def noisier(self) -> float:

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.federation.message import SiteAnswer
+from mapl.federation.message import SiteAnswer, read_answers
 from mapl.federation.plan_folder import PlanFolder
 from mapl.federation.rounds import Heard
 from mapl.federation.stated import state_site
 from mapl.federation.ways import way_of
 from mapl.noise import SeededCoins, SystemCoins
+from mapl.pipeline.learners import TIME_LIMIT
 from mapl.pipeline.methods.method import Prepared
 from mapl.pipeline.runs.folder import RunFolder
 from mapl.pipeline.runs.published import LEDGER, STATEMENT, publish_files
 from mapl.pipeline.runs.run import FolderPlace
+from mapl.pipeline.votes.labelling import Effort
 from mapl.release.statement.statement import to_json
 
 
@@ -29,6 +31,8 @@ class Site:
     private: str
     folder: RunFolder
     memory: int | None = None
+    n_jobs: int = -1
+    """How many processes train teachers, where there are some; -1 for one per processor."""
 
     def answer(self, heard: Heard | None = None, *, seed: int | None = None) -> SiteAnswer:
         """Answer the next round, or find the answer again that is on record.
@@ -63,9 +67,9 @@ class Site:
             raise InvalidParameter(f"All {last} rounds of this plan are over; there is nothing to answer.")
         table = case.private()
         settings = {"method": agreed.method, "agreement": agreed.digest, "site": self.name, "label": agreed.label}
-        prepared = Prepared(way.planned.plan, settings, None, None, way)
+        prepared = Prepared(way.planned.plan, settings, agreed.learner, None, way)
         with FolderPlace(self.folder, case.key).opened(prepared, case, table) as place:
-            numbers = way.answer(table, case, place, heard)
+            numbers = way.answer(table, case, place, heard, Effort(self.n_jobs, TIME_LIMIT))
             ledger = place.ledger
             said = state_site(agreed, self.name, way.mechanism, way.planned, coins, ledger)
             statement = json.loads(said.to_json())
@@ -79,6 +83,15 @@ class Site:
         if number == last:
             self.folder.finish()
         return found
+
+    def sent(self, heard: Heard | None = None) -> SiteAnswer | None:
+        """Return the answer to the next round that is in the folder already, None where it has yet to be given."""
+        heard = Heard(self.plan.read().digest) if heard is None else heard
+        path = self.folder.public / f"{self.name}-{len(heard.rounds) + 1}.json"
+        if not path.exists():
+            return None
+        (found,) = read_answers([path])
+        return found if (found.agreement, found.heard) == (heard.agreement, heard.digest) else None
 
     def file_of(self, answer: SiteAnswer) -> Path:
         """Return the file that may leave the site."""

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
-from mapl.federation.agreement import CELLS, SitesPlan
+from mapl.federation.agreement import CELLS, MOMENTS, VOTES, SitesPlan
 from mapl.noise import Coins
-from mapl.pipeline.counts.cells_plan import PlannedCells
-from mapl.pipeline.sums.moments_plan import PlannedMoments
+from mapl.planning.plan import Plan
 from mapl.release.cell_counts import CellCounts
 from mapl.release.ledger.ledger import Ledger
 from mapl.release.loop import Released
 from mapl.release.moment_sums import MomentSums
+from mapl.release.statement.promise import Promise
 from mapl.release.statement.statement import Counts, Spends, StageSpend, Statement, add_costs, make_statement
 from mapl.types import Budget
 
 HOW = {
     CELLS: "The private records of {who} were counted, class by class, in cells of a map that was drawn from "
     "public rows; every count got random noise before it left {where}{then}.",
-    "moments": "Private records of {who} were turned into short vectors by a map that was drawn from public rows "
+    MOMENTS: "Private records of {who} were turned into short vectors by a map that was drawn from public rows "
     "or from what had been released before; the vectors, with their labels, were added up, and every sum got "
     "random noise before it left {where}{then}.",
+    VOTES: "Teachers learned from disjoint parts of the private records of {who} and voted on public rows; every "
+    "count of votes got random noise before it left {where}{then}.",
 }
-COVERS = {CELLS: "all noisy counts", "moments": "all noisy sums"}
+COVERS = {CELLS: "all noisy counts", MOMENTS: "all noisy sums", VOTES: "all noisy counts of votes"}
 
 COORDINATOR = (
     "Every site added noise for its whole promise before anything left it, so nobody, the coordinator included, "
@@ -36,11 +39,21 @@ SITES = (
 )
 
 
+class Planned(Protocol):
+    """What a site goes by, whatever it releases."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def promise(self) -> Promise: ...
+
+
 def state_site(
     agreed: SitesPlan,
     site: str,
     mechanism: CellCounts | MomentSums,
-    planned: PlannedCells | PlannedMoments,
+    planned: Planned,
     coins: Coins,
     ledger: Ledger,
 ) -> Statement:
@@ -57,6 +70,7 @@ def state_site(
         parameters=mechanism.parameters,
         classes=len(agreed.classes),
         cells=mechanism.n_cells if isinstance(mechanism, CellCounts) else None,
+        teachers=planned.plan.n_teachers,
         covers=f"{COVERS[agreed.method]} of this site",
         plan_digest=planned.plan.digest,
         ledger_head=ledger.head,
@@ -67,7 +81,7 @@ def state_together(
     agreed: SitesPlan,
     sites: tuple[str, ...],
     mechanism: CellCounts | MomentSums,
-    planned: PlannedCells | PlannedMoments,
+    planned: Planned,
     coins: Coins,
 ) -> Callable[[Released], Statement]:
     """State what all answers together cost a person, who may be at as many sites as was agreed."""
@@ -95,6 +109,7 @@ def state_together(
         parameters={**mechanism.parameters, "sites": len(sites), "epsilon of each site": budget.epsilon},
         classes=len(agreed.classes),
         cells=mechanism.n_cells if isinstance(mechanism, CellCounts) else None,
+        teachers=planned.plan.n_teachers * len(sites),
         covers=f"{COVERS[agreed.method]} of all sites, the model and the labels",
         plan_digest=planned.plan.digest,
         ledger_head=None,

@@ -1,4 +1,4 @@
-"""The two ways in which sites answer, and how an agreement is made."""
+"""The three ways in which sites answer, and how an agreement is made."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import replace
 
 from mapl.data.tables.rows import n_rows
 from mapl.errors import PlanMismatch
-from mapl.federation.agreement import CELLS, SitesPlan
+from mapl.federation.agreement import CELLS, VOTES, SitesPlan
 from mapl.federation.by_cells import ByCells
 from mapl.federation.by_moments import ByMoments
+from mapl.federation.by_votes import ByVotes, settle_votes
 from mapl.pipeline.case import Case
 from mapl.planning.rules.cells import cells_for
 from mapl.release.cell_counts import SENSITIVITY
 
-Way = ByCells | ByMoments
+Way = ByCells | ByMoments | ByVotes
 
 
 def complete(agreed: SitesPlan, case: Case) -> SitesPlan:
@@ -23,6 +24,8 @@ def complete(agreed: SitesPlan, case: Case) -> SitesPlan:
         # The counts of all sites together are as noisy as those of one with a smaller epsilon.
         seen = agreed.site_budget.epsilon / SENSITIVITY[agreed.adjacency] / math.sqrt(len(agreed.sites))
         agreed = replace(agreed, n_cells=cells_for(agreed.n_rows, n_rows(case.public.rows), seen)[0])
+    if agreed.method == VOTES:
+        agreed = settle_votes(agreed, n_rows(case.public.rows))
     way = _draw(agreed, case)
     return replace(agreed, plan=way.planned.plan.digest, drawn=way.drawn)
 
@@ -40,4 +43,6 @@ def way_of(agreed: SitesPlan, case: Case) -> Way:
 
 
 def _draw(agreed: SitesPlan, case: Case) -> Way:
-    return ByCells.of(agreed, case) if agreed.method == CELLS else ByMoments.of(agreed, case)
+    if agreed.method == CELLS:
+        return ByCells.of(agreed, case)
+    return ByVotes.of(agreed, case) if agreed.method == VOTES else ByMoments.of(agreed, case)

@@ -22,6 +22,7 @@ from mapl.release.soft_labels import MEANS, MEDIANS
 from mapl.release.statement.assumptions import Assumptions
 from mapl.release.statement.selected_statement import name_published_stages
 from mapl.release.statement.stated_sums import StatedSums
+from mapl.release.vote_sums import VoteSums
 from mapl.report.cell_map import CellMap, refuse_other_counts
 from mapl.report.counting import SUMMARY, Counting
 from mapl.report.coverage import Coverage
@@ -36,6 +37,7 @@ Record = Mapping[str, Any]
 SUMMARIES = {
     CellCounts.name: SUMMARY,
     MomentSums.name: "sums of short vectors with exact normal noise, a few rounds at one charge",
+    VoteSums.name: "counts of votes with exact normal noise, added up over sites",
     NoisyMean.name: "sums of the teachers' scores with Gaussian noise",
     NoisyShares.name: "sums of the shares that teachers give each class, with Gaussian noise",
 }

@@ -26,6 +26,7 @@ class SiteMethod(StrEnum):
 
     cells = "cells"
     moments = "moments"
+    votes = "votes"
 
 
 def federate(
@@ -59,13 +60,38 @@ def federate(
     method: Annotated[
         SiteMethod,
         typer.Option(
-            help="cells: one round, pure epsilon; moments: a few rounds, needs a delta.",
+            help="cells: one round, pure epsilon; moments: a few rounds; votes of teachers: one round; the last "
+            "two need a delta.",
             rich_help_panel=panels.METHOD,
         ),
     ] = SiteMethod.cells,
     cells: NumberOfCells = "auto",
     partition: CellKind = Parts.points,
     per_unit: PerUnit = None,
+    teachers: Annotated[
+        str,
+        typer.Option(
+            help="Teachers of every site, or auto: from --rows and other public facts.",
+            rich_help_panel=panels.TEACHERS,
+        ),
+    ] = "auto",
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            help="How teachers learn: a preset (mapl learners).",
+            show_default="ridge",
+            rich_help_panel=panels.TEACHERS,
+        ),
+    ] = None,
+    queries: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many public rows teachers vote on; more of them mean more noise.",
+            show_default="from the budget and the number of teachers",
+            rich_help_panel=panels.TEACHERS,
+        ),
+    ] = None,
     to: Annotated[
         Path,
         typer.Option("--out", help="Folder for the plan, to be sent to all sites.", rich_help_panel=panels.RUNNING),
@@ -105,11 +131,14 @@ def federate(
         rows,
         number_or_auto(cells, "cells"),
         partition.value,
+        number_or_auto(teachers, "teachers"),
+        queries,
+        learner,
     )
     agreed = complete(agreed, case)
     PlanFolder(to).write(agreed, public)
     each = agreed.site_budget
-    spent, promised = (each.delta, delta) if method is SiteMethod.moments else (0.0, 0.0)
+    spent, promised = (each.delta, delta) if method is not SiteMethod.cells else (0.0, 0.0)
     if as_json:
         told = {
             "digest": agreed.digest,

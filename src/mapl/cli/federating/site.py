@@ -10,7 +10,7 @@ import typer
 from mapl.cli.console import out
 from mapl.cli.dialect import panels
 from mapl.cli.options.amounts import bytes_or_none
-from mapl.cli.options.running import AsJson, RunOut, Seed
+from mapl.cli.options.running import AsJson, Jobs, RunOut, Seed
 from mapl.cli.options.tables import Memory, PrivateTable
 
 
@@ -28,11 +28,12 @@ def site(
         ),
     ] = None,
     memory: Memory = None,
+    jobs: Jobs = -1,
     to: RunOut,
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a plan at one site: noisy counts or sums of its PRIVATE table, in a file to send.
+    """Answer a plan at one site: noisy counts, sums or votes of its PRIVATE table, in a file to send.
 
     Writes OUT/public/NAME-ROUND.json, and OUT/private with the ledger of this site, which stays here. Every round
     goes on in the same OUT. Exit code 2: bad input, and nothing was spent unless the message says so.
@@ -44,7 +45,7 @@ def site(
     from mapl.release.statement.plain_words import NOT_PRIVATE
     from mapl.release.statement.statement import to_json
 
-    here = Site(PlanFolder(plan), name, private, RunFolder(to), bytes_or_none(memory))
+    here = Site(PlanFolder(plan), name, private, RunFolder(to), bytes_or_none(memory), jobs)
     answer = here.answer(None if rounds is None else Heard.read(rounds), seed=seed)
     said = answer.statement
     if as_json:
