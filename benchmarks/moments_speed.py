@@ -1,6 +1,6 @@
 """How long moments take beside DP-SGD and beside learning without privacy, and how much memory.
 
-    python benchmarks/moments_speed.py [--data adult covertype] [--times 3] [--memory]
+    python benchmarks/moments_speed.py [--data adult covertype] [--times 3] [--memory | --before FOLDER]
 
 CPU seconds of one process with one thread for BLAS, in one sitting, so that a busy machine does not matter much;
 the median of some repetitions. moments: the product's engine from a table in memory to the student, encoding, exact
@@ -11,6 +11,9 @@ measuring only.
 
 --memory: the peak of what Python and numpy allocate while learning, beyond what was there before (tracemalloc), as
 shipped and with no vectors kept between rounds, beside one encoded block; for all private rows and for a quarter.
+
+--before FOLDER: moments of another checkout of mapl and of this one, in turns and processes of their own, each
+after a run that does not count; and whether both release the same, bit by bit, by what their students weigh.
 Results: benchmarks/results/moments_speed.json and moments_speed.md.
 """
 
@@ -18,8 +21,12 @@ from __future__ import annotations
 
 import argparse
 import gc
+import hashlib
 import json
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 import tracemalloc
@@ -67,6 +74,36 @@ def measure_time(world: World, times: int) -> dict[str, list[float]]:
             found.setdefault(DP_SGD, []).append(told["seconds"])
         print(world.split.name, {who: round(seconds[-1], 2) for who, seconds in found.items()}, flush=True)
     return found
+
+
+def compare(data: str, times: int, before: Path) -> dict[str, Any]:
+    """Return the CPU seconds of moments in another checkout and in this one, and whether bits are the same."""
+    trees = {"before": before, "now": Path(__file__).parent.parent}
+    found: dict[str, list[float]] = {name: [] for name in trees}
+    same = True
+    for turn in range(times):
+        told = {}
+        for name, tree in trees.items():
+            own = {**os.environ, "PYTHONPATH": str(tree / "src"), "OPENBLAS_NUM_THREADS": "1"}
+            command = [sys.executable, __file__, "--data", data, "--alone", str(turn)]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=own)
+            told[name] = json.loads(done.stdout.splitlines()[-1])
+            found[name].append(told[name]["seconds"])
+        same &= told["before"]["weights"] == told["now"]["weights"]
+        print(data, {name: round(one["seconds"], 2) for name, one in told.items()}, same, flush=True)
+    return {**found, "same bits": same}
+
+
+def learn_alone(world: World, turn: int) -> dict[str, Any]:
+    """Learn twice, and tell what the second time took and what came out."""
+    world.learned(EPSILON, "moments", turn)
+    students: list[Any] = []
+    seconds = cpu_seconds(lambda: students.append(world.learned(EPSILON, "moments", turn)))
+    model = students[0].model.steps[-1][1]
+    return {
+        "seconds": seconds,
+        "weights": hashlib.sha256(model.turn.tobytes() + model.weights.tobytes()).hexdigest(),
+    }
 
 
 def peak_bytes(world: World) -> int:
@@ -133,13 +170,14 @@ def written(results: dict[str, Any]) -> str:
                 f"| {data} | {found['rows']:,} | {len(seconds)} | {who} | {statistics.median(seconds):.2f} | "
                 f"{'' if who == MOMENTS else f'{ratio:.2f} times that'} |"
             )
+    lines += _before(results)
     lines += [
         "",
         "## Memory",
         "",
         "MiB at the peak of learning, beyond what was there before. A block: so many private rows as are encoded "
         "at once, in 8-byte numbers. Kept: vectors of private rows between rounds, where all of them take less "
-        "than 128 MiB. The last column, too, is with nothing kept: what hardly differs from the one before does "
+        "than 512 MiB. The last column, too, is with nothing kept: what hardly differs from the one before does "
         "not come from private rows. Asked: below twice the block.",
         "",
         "| data | encoded block | encoded table | kept | peak | peak, nothing kept | a quarter of the rows |",
@@ -153,19 +191,47 @@ def written(results: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _before(results: dict[str, Any]) -> list[str]:
+    compared = {data: found["before"] for data, found in results.items() if "before" in found}
+    if not compared:
+        return []
+    lines = [
+        "",
+        "## Beside the code before",
+        "",
+        "`--before`: two checkouts in turns, a busy machine, medians of CPU seconds; the table above may be older.",
+        "",
+        "| data | turns | before | now | times faster | the same bits |",
+        "|---|---|---|---|---|---|",
+    ]
+    for data, found in compared.items():
+        before, now = (statistics.median(found[name]) for name in ("before", "now"))
+        same = "yes" if found["same bits"] else "no"
+        lines.append(f"| {data} | {len(found['now'])} | {before:.2f} | {now:.2f} | {before / now:.2f} | {same} |")
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", choices=["adult", "covertype"], default=["adult", "covertype"])
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--memory", action="store_true", help="measure memory, and no time")
+    parser.add_argument("--before", type=Path, help="another checkout of mapl, to be compared with")
+    parser.add_argument("--alone", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     stored = RESULTS / "moments_speed.json"
     for data in asked.data:
         with tempfile.TemporaryDirectory() as folder:
             world = World.of(data, SEED, Path(folder))
-            new = (
-                {"memory": measure_memory(world)} if asked.memory else {"seconds": measure_time(world, asked.times)}
-            )
+            if asked.alone is not None:
+                print(json.dumps(learn_alone(world, asked.alone)))
+                continue
+            if asked.before is not None:
+                new: dict[str, Any] = {"before": compare(data, asked.times, asked.before)}
+            elif asked.memory:
+                new = {"memory": measure_memory(world)}
+            else:
+                new = {"seconds": measure_time(world, asked.times)}
             results = json.loads(stored.read_text()) if stored.exists() else {}
             results[data] = {**results.get(data, {}), "rows": len(world.table.labels), **new}
             stored.write_text(json.dumps(results, indent=1) + "\n")

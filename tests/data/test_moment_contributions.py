@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,8 @@ def test_vectors_that_are_kept_from_round_to_round_change_no_bit(owners: Any) ->
     anew = sum_contributions(kept, Residuals(KeptVectors(), measured.weights), CLIP)
     assert whole(anew) == summed(table, measured)
     assert Crowd.of(table).prepared(measured.vectors, 1 << 30) is None
+    in_files = replace(table, rows=PrivateRows(table.rows.open(), lambda: None))
+    assert Crowd.of(in_files).prepared(measured.vectors, measured.shape[0]) is None
 
 
 def test_a_persons_records_keep_their_order_whoever_stands_between_them() -> None:

@@ -65,7 +65,9 @@ def read_private(
             labels = [pa.array(one) for one in (part.labels.T if given.further else (part.labels,))]
             spool.add([*(column(part.rows.open(), name) for name in names), *labels, *ids])
         columns = spool.columns()
-    rows = PrivateRows(pa.table(columns[: len(names)], names=list(names)), spool.let_go)
+    rows = PrivateRows(
+        pa.table(columns[: len(names)], names=list(names)), spool.let_go if spool.is_stored else None
+    )
     each = [one.to_numpy() for one in columns[len(names) : len(names) + len(given.labels)]]
     codes = np.stack(each, axis=1) if given.further else each[0]
     if given.unit is None:
