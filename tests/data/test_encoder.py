@@ -23,7 +23,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from mapl.data import Column, Schema, conform, draft_schema, read_table, take
-from mapl.data.encoding.encoder import CLIP, TEXT_WIDTH, Encoder
+from mapl.data.encoding.encoder import Encoder
+from mapl.data.encoding.layout import CLIP, TEXT_WIDTH
 from mapl.errors import InvalidData
 
 SCHEMA = Schema(

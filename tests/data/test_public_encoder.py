@@ -28,7 +28,8 @@ from mapl.data.encoding.choice import (
     spectral_coordinates,
     with_bins,
 )
-from mapl.data.encoding.encoder import TEXT_WIDTH, Encoder
+from mapl.data.encoding.encoder import Encoder
+from mapl.data.encoding.layout import TEXT_WIDTH
 from mapl.data.encoding.public_encoder import NARROW, PublicEncoder
 from mapl.errors import InvalidData
 

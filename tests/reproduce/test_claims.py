@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from mapl.cli import app
 from mapl.cli.verbs import command_of
-from mapl.reproduce.carry_out import as_values, reproduce
+from mapl.reproduce.carry_out import as_values, reproduce, reproduce_claim
 from mapl.reproduce.claim import Absent, Demand, Evidence, PaperClaim, Ruling
 from mapl.reproduce.effort import ReproductionEffort
 from mapl.reproduce.papers import PAPERS, claims_of
@@ -105,8 +107,55 @@ def test_commands_beside_claims_are_understood() -> None:
     bounds = CliRunner()
     for _, claim in EVERY:
         verb, *arguments = shlex.split(claim.check)[1:] if claim.check.startswith("mapl ") else ("", "")
+        assert verb != "reproduce"  # `command` says that at its own effort
         if verb == "bounds" and "theorem-2-rows" not in arguments:
             found = bounds.invoke(app, [verb, *arguments])
             assert found.exit_code == 0, (claim.name, found.stderr)
-        elif verb in ("audit", "reproduce"):
+        elif verb == "audit":
             command_of(verb).make_context(verb, list(arguments))
+
+
+def ask(command: str) -> dict[str, object]:
+    found = CliRunner().invoke(app, [*shlex.split(command)[1:], "--json"])
+    assert found.exit_code == 0, found.stderr
+    ((claim,),) = (paper["claims"] for paper in json.loads(found.stdout)["papers"])
+    return dict(claim)
+
+
+def test_the_command_beside_a_claim_gives_the_figures_beside_it() -> None:
+    """At the small sizes and at the large ones, which differ."""
+    claim, sizes = named("btt18", "lemma-3.3"), []
+    for effort in (QUICK, ReproductionEffort(quick=False)):
+        (said,) = as_values("btt18", effort, [reproduce_claim("btt18", claim.name, effort)])["claims"]
+        assert ask(said["command"]) == json.loads(json.dumps(said))
+        sizes.append(said["figures"]["cases with B/ξ contested questions or more"])
+    assert sizes == [156, 476]  # as in docs/reproduce.md and in benchmarks/results/reproduce.md
+
+
+def test_every_command_is_understood_and_names_the_folders_it_needs() -> None:
+    for paper, claim in EVERY:
+        for effort in (QUICK, ReproductionEffort(quick=False)):
+            verb, *arguments = shlex.split(claim.command(paper, effort))[1:]
+            assert ("--quick" in arguments) == effort.quick
+            asked = command_of(verb).make_context(verb, list(arguments)).params
+            assert {name for name in ("votes", "data") if asked[name] is not None} == set(claim.given)
+        if claim.given:
+            with pytest.raises(Absent, match=f"--{claim.given[0]}"):
+                claim.measure(QUICK)
+
+
+def test_one_claim_writes_no_page_and_a_wrong_name_is_told_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = CliRunner().invoke(app, ["reproduce", "df20", "--claim", "lemma-9", "--quick"])
+    assert shown.exit_code == 0
+    assert "Verdict: holds corrected" in shown.stdout
+    assert not list(tmp_path.iterdir())
+    absent = CliRunner().invoke(app, ["reproduce", "pate", "--claim", "2018-adult"])
+    assert "Skipped: " in absent.stdout
+    wrong = CliRunner().invoke(app, ["reproduce", "df20", "--claim", "lemma-99"])
+    assert (wrong.exit_code, "lemma-9, " in wrong.stderr or "lemma-9." in wrong.stderr) == (2, True)
+    assert "'lemma-99'" in wrong.stderr
+    every = CliRunner().invoke(app, ["reproduce", "all", "--claim", "lemma-9"])
+    assert (every.exit_code, "one paper" in every.stderr) == (2, True)

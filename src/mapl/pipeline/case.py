@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from mapl.data.tables.rows import Rows, column
 from mapl.data.tables.schema import Schema
 from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import ShardKey
-from mapl.noise import Coins
+
+if TYPE_CHECKING:
+    from mapl.noise import Coins
 
 N_MADE_UP = 3000
 

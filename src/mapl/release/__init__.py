@@ -1,62 +1,98 @@
-"""The one loop from private votes to public labels, and the files on both sides of it."""
+"""The one loop from private votes to public labels, and the files on both sides of it.
 
-from mapl.data.tables.classes import Classes
-from mapl.release.best_of import BestOf
-from mapl.release.error_estimate import ErrorEstimate, estimate_error, hard_questions
-from mapl.release.files.labels import ReleaseFolder, read_truth
-from mapl.release.files.votes import Votes, read_counts, read_votes
-from mapl.release.files.write_once import write_once
-from mapl.release.ledger.chain import Answers, Entry
-from mapl.release.ledger.ledger import Ledger, Progress
-from mapl.release.ledger.limits import Limit, Limits
-from mapl.release.ledger.memory import MemoryLedger
-from mapl.release.loop import Released, admit, aggregate
-from mapl.release.private_selection import RandomRepetition
-from mapl.release.queries.leader import leader
-from mapl.release.queries.oracle import Answered, StableOracle, answer
-from mapl.release.queries.query import MostRight, Named, StableQuery, TopCategory
-from mapl.release.queries.subsample import Aggregated, each_of
-from mapl.release.statement.promise import TEACHER_PROMISE, Promise, promise_of
-from mapl.release.statement.statement import StageSpend, Statement, statement_of
+Names are imported when they are first used (`mapl.late_names`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mapl.late_names import import_late
+
+if TYPE_CHECKING:
+    from mapl.data.tables.classes import Classes as Classes
+    from mapl.release.best_of import BestOf as BestOf
+    from mapl.release.error_estimate import ErrorEstimate as ErrorEstimate
+    from mapl.release.error_estimate import estimate_error as estimate_error
+    from mapl.release.error_estimate import hard_questions as hard_questions
+    from mapl.release.files.labels import ReleaseFolder as ReleaseFolder
+    from mapl.release.files.labels import read_truth as read_truth
+    from mapl.release.files.votes import Votes as Votes
+    from mapl.release.files.votes import read_counts as read_counts
+    from mapl.release.files.votes import read_votes as read_votes
+    from mapl.release.files.write_once import write_once as write_once
+    from mapl.release.ledger.chain import Answers as Answers
+    from mapl.release.ledger.chain import Entry as Entry
+    from mapl.release.ledger.ledger import Ledger as Ledger
+    from mapl.release.ledger.ledger import Progress as Progress
+    from mapl.release.ledger.limits import Limit as Limit
+    from mapl.release.ledger.limits import Limits as Limits
+    from mapl.release.ledger.memory import MemoryLedger as MemoryLedger
+    from mapl.release.loop import Released as Released
+    from mapl.release.loop import admit as admit
+    from mapl.release.loop import aggregate as aggregate
+    from mapl.release.private_selection import RandomRepetition as RandomRepetition
+    from mapl.release.queries.leader import leader as leader
+    from mapl.release.queries.oracle import Answered as Answered
+    from mapl.release.queries.oracle import StableOracle as StableOracle
+    from mapl.release.queries.oracle import answer as answer
+    from mapl.release.queries.query import MostRight as MostRight
+    from mapl.release.queries.query import Named as Named
+    from mapl.release.queries.query import StableQuery as StableQuery
+    from mapl.release.queries.query import TopCategory as TopCategory
+    from mapl.release.queries.subsample import Aggregated as Aggregated
+    from mapl.release.queries.subsample import each_of as each_of
+    from mapl.release.statement.promise import TEACHER_PROMISE as TEACHER_PROMISE
+    from mapl.release.statement.promise import Promise as Promise
+    from mapl.release.statement.promise import promise_of as promise_of
+    from mapl.release.statement.statement import StageSpend as StageSpend
+    from mapl.release.statement.statement import Statement as Statement
+    from mapl.release.statement.statement import statement_of as statement_of
 
 # SqliteLedger is imported from mapl.release.ledger.sqlite, so that a release in memory needs no database.
-__all__ = [
-    "TEACHER_PROMISE",
-    "Aggregated",
-    "Answered",
-    "Answers",
-    "BestOf",
-    "Classes",
-    "Entry",
-    "ErrorEstimate",
-    "Ledger",
-    "Limit",
-    "Limits",
-    "MemoryLedger",
-    "MostRight",
-    "Named",
-    "Progress",
-    "Promise",
-    "RandomRepetition",
-    "ReleaseFolder",
-    "Released",
-    "StableOracle",
-    "StableQuery",
-    "StageSpend",
-    "Statement",
-    "TopCategory",
-    "Votes",
-    "admit",
-    "aggregate",
-    "answer",
-    "each_of",
-    "estimate_error",
-    "hard_questions",
-    "leader",
-    "promise_of",
-    "read_counts",
-    "read_truth",
-    "read_votes",
-    "statement_of",
-    "write_once",
-]
+_HOMES = {
+    "TEACHER_PROMISE": "mapl.release.statement.promise",
+    "Aggregated": "mapl.release.queries.subsample",
+    "Answered": "mapl.release.queries.oracle",
+    "Answers": "mapl.release.ledger.chain",
+    "BestOf": "mapl.release.best_of",
+    "Classes": "mapl.data.tables.classes",
+    "Entry": "mapl.release.ledger.chain",
+    "ErrorEstimate": "mapl.release.error_estimate",
+    "Ledger": "mapl.release.ledger.ledger",
+    "Limit": "mapl.release.ledger.limits",
+    "Limits": "mapl.release.ledger.limits",
+    "MemoryLedger": "mapl.release.ledger.memory",
+    "MostRight": "mapl.release.queries.query",
+    "Named": "mapl.release.queries.query",
+    "Progress": "mapl.release.ledger.ledger",
+    "Promise": "mapl.release.statement.promise",
+    "RandomRepetition": "mapl.release.private_selection",
+    "ReleaseFolder": "mapl.release.files.labels",
+    "Released": "mapl.release.loop",
+    "StableOracle": "mapl.release.queries.oracle",
+    "StableQuery": "mapl.release.queries.query",
+    "StageSpend": "mapl.release.statement.statement",
+    "Statement": "mapl.release.statement.statement",
+    "TopCategory": "mapl.release.queries.query",
+    "Votes": "mapl.release.files.votes",
+    "admit": "mapl.release.loop",
+    "aggregate": "mapl.release.loop",
+    "answer": "mapl.release.queries.oracle",
+    "each_of": "mapl.release.queries.subsample",
+    "estimate_error": "mapl.release.error_estimate",
+    "hard_questions": "mapl.release.error_estimate",
+    "leader": "mapl.release.queries.leader",
+    "promise_of": "mapl.release.statement.promise",
+    "read_counts": "mapl.release.files.votes",
+    "read_truth": "mapl.release.files.labels",
+    "read_votes": "mapl.release.files.votes",
+    "statement_of": "mapl.release.statement.statement",
+    "write_once": "mapl.release.files.write_once",
+}
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    return import_late(__name__, _HOMES, name)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mapl.errors import InvalidParameter
+from mapl.parameters import spell
 from mapl.reproduce.claim import Absent, Evidence, PaperClaim, Ruling
 from mapl.reproduce.effort import ReproductionEffort
 from mapl.reproduce.papers import PAPERS, claims_of
@@ -36,6 +38,20 @@ def reproduce(
     return found
 
 
+def reproduce_claim(paper: str, name: str, effort: ReproductionEffort) -> Reproduced:
+    """Measure one claim; its figures are those that `reproduce` gives at the same effort.
+
+    Raises
+    ------
+    InvalidParameter
+        If the paper has no claim of this name.
+    """
+    known = {claim.name: (group, claim) for group, claims in claims_of(paper).items() for claim in claims}
+    if name not in known:
+        raise InvalidParameter(f"{paper} has no claim {name!r}; {spell('claim')} takes one of: {', '.join(known)}.")
+    return _reproduce_one(*known[name], effort)
+
+
 def _reproduce_one(group: str, claim: PaperClaim, effort: ReproductionEffort) -> Reproduced:
     try:
         measured = claim.measure(effort)
@@ -58,7 +74,8 @@ def as_values(paper: str, effort: ReproductionEffort, found: list[Reproduced]) -
                 "place": one.claim.place,
                 "says": one.claim.says,
                 "correction": one.claim.correction or None,
-                "check": one.claim.check,
+                "command": one.claim.command(paper, effort),
+                "check": one.claim.check or None,
                 "criterion": one.claim.criterion,
                 "verdict": one.ruling.value,
                 "skipped_because": one.absent or None,

@@ -71,13 +71,15 @@ class PaperClaim:
     says
         The claim in our words, as printed.
     check
-        The command or the code that computes the same by hand.
+        A command or code beside `command` that looks at the same in another way; empty where there is none.
     printed
         Demands on the figures that have to be met if the claim holds as printed.
     correction
         What is true instead, or what has to be added; empty where nothing was found to correct.
     corrected
         Demands that have to be met if the corrected claim holds.
+    given
+        Which folders it is measured on, by the names of their options.
     """
 
     name: str
@@ -88,6 +90,7 @@ class PaperClaim:
     printed: tuple[Demand, ...]
     correction: str = ""
     corrected: tuple[Demand, ...] = field(default=())
+    given: tuple[str, ...] = field(default=())
 
     def rule(self, figures: Mapping[str, float]) -> Ruling:
         """Return the verdict, which depends on the figures alone."""
@@ -96,6 +99,11 @@ class PaperClaim:
         if self.corrected and all(demand.is_met(figures) for demand in self.corrected):
             return Ruling.corrected
         return Ruling.fails
+
+    def command(self, paper: str, effort: ReproductionEffort) -> str:
+        """Return the command that gives these very figures, at this effort."""
+        words = ["mapl reproduce", paper, "--claim", self.name, *(["--quick"] if effort.quick else [])]
+        return " ".join([*words, *(f"--{folder} DIR" for folder in self.given)])
 
     @property
     def criterion(self) -> str:

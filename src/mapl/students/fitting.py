@@ -95,7 +95,7 @@ def predict_codes(model: Any, rows: Rows, classes: Classes) -> NDArray[np.int64]
 
 def hand_over(model: Any, rows: Rows) -> Rows:
     """Return rows as a model takes them: mapl's own parts take any kind, other learners a frame or a matrix."""
-    own = encoder_of(model) is not None or getattr(model, "takes_any_rows", False)
+    own = getattr(model, "takes_any_rows", False) or encoder_of(model) is not None
     return rows if own else for_learner(rows)
 
 

@@ -17,18 +17,17 @@ from mapl.data.tables.number_range import NumberRange
 from mapl.data.tables.rows import Rows, check_rows, column, is_matrix, names, select
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.students.auto import learner_of_student
 from mapl.students.fitting import hand_over
 from mapl.students.lesson import Lesson
-from mapl.students.probabilities.by_votes import VoteLaw, scale_by_votes
 from mapl.students.probabilities.scale import ScoreScale
 from mapl.students.probabilities.scores import certain_codes, class_scores, raw_chances
-from mapl.students.strategies.names import Strategy, strategy_of
 from mapl.teachers.learners.spelling import natural
 
 if TYPE_CHECKING:
     from mapl.data.encoding.encoder import Encoder
     from mapl.students.file.stated_promise import StatedPromise
+    from mapl.students.probabilities.by_votes import VoteLaw
+    from mapl.students.strategies.names import Strategy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,6 +184,10 @@ def train_student(
     Guarantee: none of its own and none needed. What is computed from released labels and public rows is
     post-processing and keeps the release's (epsilon, delta).
     """
+    from mapl.students.auto import learner_of_student  # what only training needs takes long to import
+    from mapl.students.probabilities.by_votes import scale_by_votes
+    from mapl.students.strategies.names import strategy_of
+
     strategy_of(strategy)  # so that a name that does not exist is told first
     rows = check_rows(questions, "public rows")
     schema = draft_schema(rows, classes=classes.names) if schema is None else schema

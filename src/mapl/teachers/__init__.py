@@ -1,23 +1,47 @@
-"""Teachers: any learner, fitted on one shard at a time, whose votes are counted."""
+"""Teachers: any learner, fitted on one shard at a time, whose votes are counted.
 
-from mapl.teachers.ballot import FALLBACK, Ballot
-from mapl.teachers.engine import Teachers, fit_teachers, poll
-from mapl.teachers.learners.command import Command
-from mapl.teachers.learners.learner import Learner, Predict, as_learner, rehearse
-from mapl.teachers.learners.presets import PRESETS, Preset, preset
+Names are imported when they are first used (`mapl.late_names`).
+"""
 
-__all__ = [
-    "FALLBACK",
-    "PRESETS",
-    "Ballot",
-    "Command",
-    "Learner",
-    "Predict",
-    "Preset",
-    "Teachers",
-    "as_learner",
-    "fit_teachers",
-    "poll",
-    "preset",
-    "rehearse",
-]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mapl.late_names import import_late
+
+if TYPE_CHECKING:
+    from mapl.teachers.ballot import FALLBACK as FALLBACK
+    from mapl.teachers.ballot import Ballot as Ballot
+    from mapl.teachers.engine import Teachers as Teachers
+    from mapl.teachers.engine import fit_teachers as fit_teachers
+    from mapl.teachers.engine import poll as poll
+    from mapl.teachers.learners.command import Command as Command
+    from mapl.teachers.learners.learner import Learner as Learner
+    from mapl.teachers.learners.learner import Predict as Predict
+    from mapl.teachers.learners.learner import as_learner as as_learner
+    from mapl.teachers.learners.learner import rehearse as rehearse
+    from mapl.teachers.learners.presets import PRESETS as PRESETS
+    from mapl.teachers.learners.presets import Preset as Preset
+    from mapl.teachers.learners.presets import preset as preset
+
+_HOMES = {
+    "FALLBACK": "mapl.teachers.ballot",
+    "PRESETS": "mapl.teachers.learners.presets",
+    "Ballot": "mapl.teachers.ballot",
+    "Command": "mapl.teachers.learners.command",
+    "Learner": "mapl.teachers.learners.learner",
+    "Predict": "mapl.teachers.learners.learner",
+    "Preset": "mapl.teachers.learners.presets",
+    "Teachers": "mapl.teachers.engine",
+    "as_learner": "mapl.teachers.learners.learner",
+    "fit_teachers": "mapl.teachers.engine",
+    "poll": "mapl.teachers.engine",
+    "preset": "mapl.teachers.learners.presets",
+    "rehearse": "mapl.teachers.learners.learner",
+}
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    return import_late(__name__, _HOMES, name)

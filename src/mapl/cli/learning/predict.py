@@ -15,7 +15,6 @@ from mapl.cli.options.labels import LabelValuesText, label_values_of
 from mapl.cli.options.standard_input import InputFormat, StandardInput
 from mapl.data.tables.label_values import declare_values
 from mapl.errors import InvalidParameter
-from mapl.release.statement.statement import to_json
 
 if TYPE_CHECKING:
     from mapl.students.student import Student
@@ -72,7 +71,7 @@ def predict(
         predict_each(several, StandardInput(form, table).file_of(table), to, key, values, probabilities, as_json)
         return
     refuse_folder(student)
-    model = load(student)
+    model = load(student, to_predict=True)
     numbers = model.number_range
     if numbers is not None and (probabilities or label_values is not None):
         raise InvalidParameter(
@@ -102,6 +101,8 @@ def predict(
             record["predictions"] = predicted.tolist()
             if probabilities:
                 record["probabilities"] = {name: share.tolist() for name, share in shares.items()}
+        from mapl.release.statement.statement import to_json
+
         typer.echo(to_json(record))
         return
     if to is None:

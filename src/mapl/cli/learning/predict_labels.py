@@ -10,7 +10,6 @@ import typer
 from mapl.cli.console import err, out
 from mapl.cli.learning.predict import PREDICTION, PROBABILITY, ROW, as_csv, write_predictions
 from mapl.data.tables.label_values import LabelValues, declare_values
-from mapl.release.statement.statement import to_json
 
 
 def predict_each(
@@ -32,7 +31,7 @@ def predict_each(
     accuracies: dict[str, float] = {}
     n_rows, keys = 0, {}
     for file in students:
-        model = load(file)
+        model = load(file, to_predict=True)
         label, classes = str(model.schema.label), declare_values(model.classes, values)
         own = key if file == students[0] else None  # one column of keys is enough
         given = read_labelled_rows(table, model.schema, classes, label=label, what="rows to predict", key=own)
@@ -54,6 +53,8 @@ def predict_each(
         record["out"] = None if to is None else str(to)
         if to is None:
             record |= {name: written[name].to_pylist() for name in written.column_names}
+        from mapl.release.statement.statement import to_json
+
         typer.echo(to_json(record))
         return
     if to is None:

@@ -51,6 +51,11 @@ def reproduce(
     data: Path | None = typer.Option(
         None, help="Folder with adult.parquet, which counts as public here.", rich_help_panel=panels.TABLES
     ),
+    claim: str | None = typer.Option(
+        None,
+        help="Carry out this claim alone and print its figures; no page is written.",
+        rich_help_panel=panels.RUNNING,
+    ),
     as_json: bool = typer.Option(
         False, "--json", help="Print one JSON object instead of tables.", rich_help_panel=panels.RUNNING
     ),
@@ -60,7 +65,7 @@ def reproduce(
     No private row is read: worlds are made up, coins are seeded, and the same command writes the same bytes. Claims
     about real data are skipped, with the reason, where the data are not given. Exit code 2: bad input.
     """
-    from mapl.reproduce.carry_out import as_values
+    from mapl.reproduce.carry_out import as_values, reproduce_claim
     from mapl.reproduce.carry_out import reproduce as carry_out
     from mapl.reproduce.effort import ReproductionEffort
     from mapl.reproduce.page import refuse_taken, write_pages
@@ -69,9 +74,18 @@ def reproduce(
     for folder in (votes, data):
         if folder is not None and not folder.is_dir():
             raise InvalidParameter(f"{folder} is no folder; give the folder in which the files lie.")
+    effort = ReproductionEffort(quick, votes, data)
+    if claim is not None:
+        if paper is Which.all:
+            raise InvalidParameter("A claim belongs to one paper; name that instead of all.")
+        one = reproduce_claim(paper.value, claim, effort)
+        if as_json:
+            typer.echo(to_json({"out": None, "papers": [as_values(paper.value, effort, [one])]}))
+        else:
+            show_figures(one)
+        return
     asked = list(PAPERS) if paper is Which.all else [paper.value]
     refuse_taken(to, asked)
-    effort = ReproductionEffort(quick, votes, data)
     values = []
     for name in asked:
         number = sum(map(len, claims_of(name).values()))
@@ -94,3 +108,18 @@ def show(paper: str, found: list[Reproduced]) -> None:
     out.print(table)
     for reason in dict.fromkeys(one.absent for one in found if one.absent):
         out.print(f"Skipped: {reason}", soft_wrap=True)
+
+
+def show_figures(one: Reproduced) -> None:
+    """Print a claim with its figures and verdict, for people."""
+    from mapl.reproduce.page import write_figure
+
+    out.print(f"{one.claim.place}: {one.claim.says}", soft_wrap=True)
+    if one.absent:
+        out.print(f"Skipped: {one.absent}", soft_wrap=True)
+        return
+    table = Table("figure", Column("value", justify="right", no_wrap=True))
+    for name, value in one.measurement.figures.items():
+        table.add_row(name, write_figure(value))
+    out.print(table)
+    out.print(f"Verdict: {one.ruling.value} ({one.claim.criterion}).", soft_wrap=True)

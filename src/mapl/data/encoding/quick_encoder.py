@@ -11,7 +11,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.data.encoding.encoder import CLIP, Encoder, Matrix
+from mapl.data.encoding.encoder import Encoder
+from mapl.data.encoding.layout import CLIP, Matrix
 from mapl.data.tables.column import Column
 from mapl.types import Floats
 

@@ -221,6 +221,7 @@ CLAIMS = (
         "large Δ, "
         "the more so the more rows each teacher has.",
         check="python benchmarks/margin.py",
+        given=("data",),
         measure=adult_margins,
         printed=(
             Demand("share of rows with a margin of at most 0.1, largest teachers", most=0.1),

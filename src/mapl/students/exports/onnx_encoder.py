@@ -6,7 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
-from mapl.data.encoding.encoder import CLIP
+from mapl.data.encoding.layout import CLIP
 from mapl.students.exports.onnx_graph import OnnxGraph
 from mapl.students.exports.parts import BINS, CATEGORIES, MISSING, NUMBER, EncodedPart
 from mapl.students.exports.plain_student import PlainStudent

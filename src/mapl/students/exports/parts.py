@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mapl.data.encoding.encoder import CLIP, Encoder
+from mapl.data.encoding.encoder import Encoder
+from mapl.data.encoding.layout import CLIP
 from mapl.data.tables.column import Column
 from mapl.errors import InvalidParameter
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mapl.data.encoding.encoder import CLIP
+from mapl.data.encoding.layout import CLIP
 from mapl.students.exports.parts import BINS, CATEGORIES, MISSING, NUMBER, EncodedPart
 from mapl.students.exports.plain_student import PlainStudent
 

@@ -30,13 +30,14 @@ from mapl.students.file.allow_list import refuse_forged
 from mapl.students.file.canonical_archive import PLAN, extend
 from mapl.students.file.former_names import with_present_names
 from mapl.students.file.model_file import build_model, model_bytes
+from mapl.students.file.quick_model import quick_model
 from mapl.students.file.stated_promise import StatedPromise
 from mapl.students.probabilities.scale import ScoreScale
-from mapl.students.strategies.names import Strategy
 from mapl.students.student import Student, train_student
 
 if TYPE_CHECKING:
     from mapl.data.encoding.encoder import Encoder
+    from mapl.students.strategies.names import Strategy
 
 FORMAT = "mapl student"
 FORMAT_VERSION = 1
@@ -85,8 +86,14 @@ def dumps(student: Student, *, statement: str | None = None) -> bytes:
     return extend(content, [(ABOUT, about.encode())])
 
 
-def load(path: str | os.PathLike[str]) -> Student:
+def load(path: str | os.PathLike[str], *, to_predict: bool = False) -> Student:
     """Read a student file. Nothing in the file is believed: see `allow_list`.
+
+    Parameters
+    ----------
+    to_predict
+        Whether nothing but its predictions is asked for. A student of moments is then read without scikit-learn,
+        which takes longer to import than many predictions do (`quick_model`); they are the same.
 
     Raises
     ------
@@ -97,10 +104,10 @@ def load(path: str | os.PathLike[str]) -> Student:
         content = Path(path).read_bytes()
     except OSError as failure:
         raise InvalidData(f"{path} cannot be read ({failure.strerror}); check the path.") from None
-    return loads(content, source=str(path))
+    return loads(content, source=str(path), to_predict=to_predict)
 
 
-def loads(content: bytes, *, source: str = "The student file") -> Student:
+def loads(content: bytes, *, source: str = "The student file", to_predict: bool = False) -> Student:
     """Read a student from what `dumps` returned."""
     try:
         with ZipFile(BytesIO(content)) as archive:
@@ -111,7 +118,8 @@ def loads(content: bytes, *, source: str = "The student file") -> Student:
             about, plan = (json.loads(archive.read(member)) for member in (ABOUT, PLAN))
             _refuse_other_forms(about, source)
             refuse_forged(plan, archive.read)
-        return _student(about, _model(content, source), source)
+            quick = quick_model(plan, archive.read) if to_predict else None
+        return _student(about, _model(content, source) if quick is None else quick, source)
     except MaplError:
         raise
     except BadZipFile:

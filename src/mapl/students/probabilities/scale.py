@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import softmax
 
 from mapl.errors import InvalidData
 from mapl.types import Floats
@@ -22,6 +21,8 @@ class ScoreScale:
 
     def __call__(self, scores: Floats) -> Floats:
         """Return a probability for each row and class."""
+        from scipy.special import softmax
+
         return np.asarray(softmax(self.slope * scores + np.array(self.offsets), axis=1))
 
     def to_record(self) -> dict[str, Any]:

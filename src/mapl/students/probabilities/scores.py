@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from mapl.data.tables.classes import UNKNOWN, Classes
 from mapl.data.tables.rows import Rows
@@ -34,6 +33,8 @@ def raw_chances(model: Any, rows: Rows, classes: Classes) -> Floats:
         shares[:, codes_of(model.classes_, classes, known.shape[1])] = known
         return shares
     if hasattr(model, "decision_function"):
+        from scipy.special import softmax
+
         told = np.asarray(model.decision_function(hand_over(model, rows)), dtype=np.float64)
         told = np.stack([-told, told], axis=1) if told.ndim == 1 else told  # of two, by how much the second leads
         if told.shape[1] == len(model.classes_):  # and not of pairs of classes
