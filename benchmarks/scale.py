@@ -36,8 +36,9 @@ from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.units.shards import Sharded, ShardKey, Shards
 from mapl.teachers import as_learner, poll
+from mapl.teachers.compiled.compiling import can_compile
 from mapl.teachers.panel import LinearPanel, Weights
-from mapl.teachers.together.polling import count_together, one_thread
+from mapl.teachers.together.polling import ENOUGH_TO_COMPILE, count_together, hasten, one_thread
 from mapl.teachers.together.recognition import syllabus_of
 from mapl.teachers.together.training import TrainedTogether, make_lessons, study
 
@@ -71,6 +72,12 @@ PARTS = {
         "votes moved |",
         "A poll hands out rows, checks whose they are by a keyed hash, trains, lets every teacher vote on "
         f"{QUESTIONS} questions and counts.",
+    ),
+    "compiled": (
+        "| compiled, teachers, classes, columns | loop | numpy | numba | faster, numpy | faster, numba | asked | "
+        "votes that differ |",
+        "The same teachers by numpy and, with `mapl[fast]`, by numba, in turns with the loop; compiling and loading, "
+        "once in a process, are not counted. Votes that differ do so between numpy and numba.",
     ),
     "many": ("| very many teachers, whole poll | |", ""),
     "trees": ("| one by one, by the clock | plain joblib | mapl | faster |", ""),
@@ -160,6 +167,40 @@ def compare(name: str, model: Any, n_classes: int, width: int, n_teachers: int, 
         "moved": float(moved),
         "left": float(len(last["trained"].left)),
     }
+
+
+def compiled(
+    name: str, model: Any, n_classes: int, width: int, n_teachers: int, repeats: int, asked: float | None
+) -> str:
+    """Train the same teachers by numpy and by numba."""
+    sharded = world(n_teachers, ROWS, width, n_classes)
+    questions = np.random.default_rng(19).normal(size=(QUESTIONS, width))
+    plain = syllabus_of(as_learner(model, Classes(tuple(map(str, range(n_classes))))), questions)
+    assert plain is not None
+    quick = hasten(plain, ENOUGH_TO_COMPILE)
+    lessons = make_lessons(plain, sharded, None, range(n_teachers), TrainedTogether())
+    some, share = lessons[:LOOPED], len(lessons) / len(lessons[:LOOPED])
+    trained = [TrainedTogether(), TrainedTogether()]
+
+    def together(place: int, syllabus: Any) -> Callable[[], None]:
+        def task() -> None:
+            trained[place] = TrainedTogether()
+            study(syllabus, lessons, trained[place])
+
+        return task
+
+    by_numpy, by_numba = together(0, plain), together(1, quick)
+    by_numba()
+    slow, usual, fast = medians(
+        repeats, lambda: [clone(model).fit(lesson.rows, lesson.places) for lesson in some], by_numpy, by_numba
+    )
+    one, other = (count_together(plain, each, questions, n_classes) for each in trained)
+    differ = 100 * np.abs(one - other).sum() / 2 / one.sum()
+    return (
+        f"| {name}, {n_classes}, {width} | {slow * share:.2f} s | {usual:.3f} s | {fast:.3f} s | "
+        f"{slow * share / usual:.1f} | {slow * share / fast:.1f} | {'' if asked is None else f'{asked:g}'} | "
+        f"{differ:.4f}% |"
+    )
 
 
 def many(n_teachers: int, repeats: int, kept: dict[str, float]) -> Iterator[tuple[str, str]]:
@@ -275,6 +316,10 @@ def measure(told: argparse.Namespace) -> None:
         called = f"{name}, {n_classes}, {width}"
         ratios[called] = found["loop"] / found["together"]
         keep("teachers", called, in_words(called, found, asked))
+    for name, model, n_classes, width, asked in CASES if "compiled" in told.parts and can_compile() else ():
+        if isinstance(model, (LogisticRegression, GaussianNB)):
+            line = compiled(name, model, n_classes, width, told.teachers, told.repeats, asked)
+            keep("compiled", f"{name}, {n_classes}, {width}", line)
     if "many" in told.parts:
         for name, line in many(told.large, min(told.repeats, 3), large):
             keep("many", name, line)
@@ -302,7 +347,7 @@ def page(kept: dict[str, Any]) -> str:
     text = [
         "# Teachers at scale\n",
         f"`python benchmarks/scale.py`: {kept['teachers']} shards of about {ROWS} rows, medians of "
-        f"{kept['repeats']}, seconds of computing with one BLAS thread, numpy alone; the loop "
+        f"{kept['repeats']}, seconds of computing with one BLAS thread; the loop "
         f"over the first {LOOPED} of them, scaled. Both sides of a ratio take turns in one process. "
         + kept.get("note", ""),
     ]

@@ -19,6 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.units import keyed_hash
+from mapl.data.units.keyed_hash import KeyedHash
 from mapl.data.units.row_digests import digests
 from mapl.data.units.shards import Sharded, ShardKey, Shards, split, unit_bytes
 from mapl.data.units.unit_names import unit_names
@@ -88,6 +90,22 @@ def test_the_shard_is_hmac_sha256_of_the_id_modulo_k() -> None:
     found = Shards(KEY, 11).of(ids)
     assert found.tolist() == expected
     assert found.dtype == np.int64
+
+
+@given(st.binary(max_size=64), st.lists(st.binary(max_size=200), max_size=5), st.integers(1, 2**31 - 1))
+def test_a_prepared_key_gives_the_same_digests(secret: bytes, contents: list[bytes], divisor: int) -> None:
+    prepared = KeyedHash(secret)
+    expected = [hmac.digest(secret, one, "sha256") for one in contents]
+    assert list(prepared.digests(contents)) == expected
+    assert prepared.remainders(contents, divisor).tolist() == [int(one.hex(), 16) % divisor for one in expected]
+    assert repr(prepared) == "KeyedHash(...)"
+
+
+def test_hashes_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = numbered(10)
+    whole = Shards(KEY, 7).of(ids)
+    monkeypatch.setattr(keyed_hash, "AT_ONCE", 4)
+    assert Shards(KEY, 7).of(iter(ids)).tolist() == whole.tolist()
 
 
 def test_shards_are_of_about_equal_size() -> None:

@@ -9,8 +9,8 @@ MUTANTS = (
         name="shard-by-row-number",
         breaks="The shard of a row is a hash of its number: one row more moves all behind it.",
         file="data/units/shards.py",
-        old='digest(key, one, "sha256"), "big") % n_teachers for one in ids)',
-        new='digest(key, b"%d" % i, "sha256"), "big") % n_teachers for i, _ in enumerate(ids))',
+        old="remainders(ids, self.n_teachers)",
+        new='remainders((b"%d" % i for i, _ in enumerate(ids)), self.n_teachers)',
         killers=("tests/data/test_shards.py::test_adding_a_unit_changes_exactly_one_shard_and_no_order",),
     ),
     Mutant(

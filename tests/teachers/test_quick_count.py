@@ -101,7 +101,7 @@ def test_no_score_is_wrong_by_more_than_the_bound(seed: int, n_features: int) ->
     rows, weights = (generator.standard_cauchy(size=(40, n_features + 1)) for _ in range(2))
     rows[:, -1] = 1.0
     weights /= 2.0 ** np.frexp(np.sqrt((weights**2).sum(axis=1)))[1][:, None]
-    columns = scale(rows[:, :-1])
+    columns = scale(rows[:, :-1], np.sqrt((rows[:, :-1] ** 2).sum(axis=1)))
     assert (np.sqrt((columns.astype(np.float64) ** 2).sum(axis=0)) <= 1.000001).all()
     down = columns[-1].astype(np.float64)
     wrong = weights.astype(np.float32) @ columns - weights @ rows.T * down

@@ -82,6 +82,7 @@ EXTRAS = {
     "dask": "teachers and counts on a cluster of dask",
     "ray": "teachers and counts on a cluster of Ray",
     "flower": "sites that may not pool, on Flower",
+    "fast": "a thousand logistic or naive Bayes teachers and more, compiled",
     "torch": "networks as learners and as students of images",
 }
 """What each extra is good for."""

@@ -25,7 +25,7 @@ from mapl.engines.opening import open_cluster
 from mapl.errors import InvalidParameter
 from mapl.teachers.ballot import Ballot
 from mapl.teachers.learners.learner import Learner
-from mapl.teachers.together.polling import batches, count_together, train_batch
+from mapl.teachers.together.polling import batches, count_together, hasten, train_batch
 from mapl.teachers.together.recognition import syllabus_of, syllabus_to_keep
 from mapl.teachers.workers.dispatch import bench, replies
 from mapl.teachers.workers.pool import n_workers
@@ -186,7 +186,7 @@ def _heard(
                 _cast(ballot, k, reply)
                 yield
         return
-    questions = read_questions(job)
+    questions, syllabus = read_questions(job), hasten(syllabus, sharded.n_teachers)
     for batch in batches(ballot.missing()):
         trained = train_batch(syllabus, sharded, held_out, batch)
         # A shard with something unusual in it is one more task, and no other moment at which progress is told.
@@ -217,6 +217,7 @@ def fit_teachers(
     cluster = open_cluster(engine, n_workers(n_jobs))
     with bench(learner, "keep", n_classes=n_classes, time_limit=time_limit, scratch=scratch) as job:
         if syllabus is not None:
+            syllabus = hasten(syllabus, sharded.n_teachers)
             for batch in batches(range(sharded.n_teachers)):
                 trained = train_batch(syllabus, sharded, None, batch)
                 for k, weights in trained.weights.items():

@@ -17,6 +17,7 @@ import numpy as np
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows
 from mapl.data.units.identities import Identities
+from mapl.data.units.keyed_hash import KeyedHash
 from mapl.data.units.shards import ShardKey, Shards
 from mapl.data.units.unit_names import unit_bytes, unit_names
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
@@ -83,8 +84,8 @@ class Subsamples:
     def of(self, ids: Iterable[bytes]) -> Integers:
         secret, limit = _own(self.key, "subsamples").secret, int(self.share * (2**64 - 1))
         rows = []
-        for one in ids:
-            stream = hashlib.shake_256(hmac.digest(secret, one, "sha256")).digest(8 * self.n_bags)
+        for digest in KeyedHash(secret).digests(ids):
+            stream = hashlib.shake_256(digest).digest(8 * self.n_bags)
             found = np.flatnonzero(np.frombuffer(stream, dtype="<u8") <= limit)[: self.most]
             rows.append(np.pad(found, (0, self.most - len(found)), constant_values=NO_BAG))
         return np.array(rows, dtype=np.int64).reshape(-1, self.most)

@@ -75,4 +75,4 @@ def take_identities(ids: Sequence[bytes], places: NDArray[np.int64]) -> Iterable
     """Return the identities of some rows, whatever sequence holds them; a column is read in blocks."""
     if isinstance(ids, Identities):
         return Identities(ids.column.take(pa.array(places)))
-    return (ids[place] for place in places)
+    return (ids[place] for place in places.tolist())

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mapl.data.reading.entries import numbers
 from mapl.data.tables.schema import Schema
 from mapl.data.units.identities import AT_ONCE, Identities
+from mapl.data.units.keyed_hash import KeyedHash
 from mapl.data.units.shards import ShardKey
 from mapl.errors import GuaranteeBroken, InvalidParameter
 from mapl.types import Integers
@@ -100,7 +101,7 @@ def refuse_repeated(ids: Sequence[bytes], rows: Integers) -> None:
 
 def _lots(ids: Sequence[bytes], contents: Sequence[bytes], key: ShardKey) -> Any:
     own = hmac.digest(key.secret, b"mapl one record per unit", "sha256")
-    lots = (hmac.digest(own, one + b"\0" + what, "sha256") for one, what in zip(ids, contents, strict=True))
+    lots = KeyedHash(own).digests(one + b"\0" + what for one, what in zip(ids, contents, strict=True))
     return Identities.gathered(iter(lambda: list(islice(lots, AT_ONCE)), [])).column
 
 

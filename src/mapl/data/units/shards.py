@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows
 from mapl.data.units.identities import Identities, take_identities
+from mapl.data.units.keyed_hash import KeyedHash
 from mapl.data.units.unit_names import unit_bytes
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
 from mapl.types import MAX_TEACHERS, Labels, positive_integer
@@ -109,9 +110,7 @@ class Shards:
 
     def of(self, ids: Iterable[bytes]) -> NDArray[np.int64]:
         """Return the shard of every id; each is a function of the key, K and that id alone."""
-        key, n_teachers, digest = self.key.secret, self.n_teachers, hmac.digest
-        shards = (int.from_bytes(digest(key, one, "sha256"), "big") % n_teachers for one in ids)
-        return np.fromiter(shards, dtype=np.int64)
+        return KeyedHash(self.key.secret).remainders(ids, self.n_teachers)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -175,8 +174,9 @@ class Sharded:
         GuaranteeBroken
             If the identity of a row about to be handed out belongs to another shard.
         """
-        members = np.concatenate([self.members(k) for k in teachers])
-        expected = np.repeat(teachers, [len(self.members(k)) for k in teachers])
+        handed = [self.members(k) for k in teachers]
+        members = np.concatenate(handed)
+        expected = np.repeat(teachers, [len(each) for each in handed])
         if (self._shard_now(members) != expected).any():
             raise GuaranteeBroken(_FOREIGN)
         return self.rows.take(members).open(), self.labels[members]
@@ -225,5 +225,5 @@ def divide(ids: Iterable[bytes], key: ShardKey, shares: Sequence[float], purpose
         raise InvalidParameter(f"share is {told}; it must lie between 0 and 1, also together with others.")
     own = hmac.digest(key.secret, b"mapl split for " + purpose.encode(), "sha256")
     limits = [int(end * 2**64) for end in ends]
-    coins = (int.from_bytes(hmac.digest(own, one, "sha256")[:8], "big") for one in ids)
+    coins = (int.from_bytes(digest[:8], "big") for digest in KeyedHash(own).digests(ids))
     return np.fromiter((bisect_right(limits, coin) for coin in coins), dtype=np.int8)

@@ -19,6 +19,8 @@ from mapl.teachers.panel import ModelPanel
 from mapl.teachers.panel.keeping import Stored
 from mapl.teachers.panel.models import TREES, Model
 from mapl.teachers.panel.onnx_model import Onnx, OnnxModel
+from mapl.teachers.panel.panel import Panel
+from mapl.teachers.panel.stacked_trees import stack_trees
 
 INDEX = "index.json"
 MOST_MODEL_BYTES = 1 << 28
@@ -47,7 +49,7 @@ def read_onnx(path: Path, n_teachers: int, classes: Classes) -> ModelPanel:
     return ModelPanel(_read(path, n_teachers, ready), len(classes), alone=True)
 
 
-def read_stored(path: Path, n_teachers: int, classes: Classes) -> ModelPanel:
+def read_stored(path: Path, n_teachers: int, classes: Classes) -> Panel:
     """Read teachers that skops wrote."""
 
     def ready(content: bytes, present: Any) -> Model:
@@ -57,7 +59,7 @@ def read_stored(path: Path, n_teachers: int, classes: Classes) -> ModelPanel:
 
     models = _read(path, n_teachers, ready)
     kinds = {type(one.estimator).__name__ for one in models if isinstance(one, FittedEstimator)}
-    return ModelPanel(models, len(classes), alone=not kinds <= TREES)
+    return stack_trees(ModelPanel(models, len(classes), alone=not kinds <= TREES))
 
 
 def _archive(kept: Sequence[Any], classes_of: list[Any]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from mapl.data.tables.table import (
     read_table,
 )
 from mapl.data.units.id_columns import list_suspects
+from mapl.data.units.keyed_hash import KeyedHash
 from mapl.data.units.shards import ShardKey, unit_bytes
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.parameters import spell
@@ -205,7 +205,7 @@ def split_label_private(
     Records without a declared class are left out only then, for the same reason.
     """
     ids = table.rows.contents() if table.unit_ids is None else unit_bytes(table.unit_ids)
-    hashes = (hmac.digest(key.secret, b"mapl questions" + one, "sha256") for one in ids)
+    hashes = KeyedHash(key.secret).digests(b"mapl questions" + one for one in ids)
     drawn = np.fromiter(hashes, dtype="S32", count=len(ids))
     units = np.unique(drawn)
     if len(units) < 2:

@@ -7,7 +7,7 @@ is computed again by itself, from exact products and their exact sum: a vote dep
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -34,6 +34,9 @@ from mapl.types import Floats, Tallies
 MOST = 2.0**300
 """Weights and features beyond this are a failure; below it no product of two halves overflows."""
 
+SMALLEST = 2.0**-500
+"""Squares of smaller numbers vanish."""
+
 SCORES_AT_ONCE = 1 << 21
 FEW_SCORES = 1 << 14
 """Fewer scores than these, as of single questions, are computed in 64 bits at once."""
@@ -54,8 +57,13 @@ class Weights:
     def sound(self) -> bool:
         """Whether every number is one to compute with."""
         numbers = np.concatenate([self.coef.ravel(), self.intercept.ravel()])
+        return bool(self.shaped and (np.abs(numbers) <= MOST).all())
+
+    @property
+    def shaped(self) -> bool:
+        """Whether there are as many scores as classes, or one for two of them."""
         one_each = len(self.codes) == max(2, len(self.coef)) and len(self.intercept) == len(self.coef)
-        return bool(one_each and len(self.coef) != 2 and (np.abs(numbers) <= MOST).all())
+        return one_each and len(self.coef) != 2
 
     def __repr__(self) -> str:
         return "Weights(private)"
@@ -109,19 +117,13 @@ class LinearPanel:
         intercepts = np.full((len(weights), width), -np.inf)  # a class that is not in the shard never wins
         intercepts[:, 0] = -1.0  # and a teacher that failed is far from any tie
         codes = np.full((len(weights), n_classes), FALLBACK, dtype=np.int64)
-        for k, one in enumerate(weights):
-            if one is None or not one.sound or one.coef.shape[1] != n_features or len(one.codes) > n_classes:
-                continue
-            codes[k, : len(one.codes)] = np.where(one.codes == UNKNOWN, FALLBACK, one.codes)
-            if width == 1:
-                columns[:, k, 0], intercepts[k, 0] = one.coef[0], one.intercept[0]
-                continue
-            if len(one.coef) == 1:  # of two classes the first wins unless the score is above zero
-                columns[:, k, 1] = one.coef[0]
-                intercepts[k, :2] = 0.0, one.intercept[0]
-            else:
-                columns[:, k, : len(one.coef)] = one.coef.T
-                intercepts[k, : len(one.coef)] = one.intercept
+        for which, coef, constants, own in _alike(weights, n_features, n_classes):
+            codes[which, : own.shape[1]] = np.where(own == UNKNOWN, FALLBACK, own)
+            # Of two classes among more the first wins unless the score is above zero.
+            first = 1 if coef.shape[1] == 1 and width > 1 else 0
+            intercepts[which, :first] = 0.0
+            intercepts[which, first : first + coef.shape[1]] = constants
+            columns[:, which, first : first + coef.shape[1]] = coef.transpose(2, 0, 1)
         return cls.stored(columns.reshape(n_features, -1), intercepts.ravel(), codes)
 
     @classmethod
@@ -197,34 +199,39 @@ class LinearPanel:
         )
 
     def _count_quickly(self, rows: Any, teachers: NDArray[np.int64], counts: NDArray[np.int32]) -> None:
-        blocks, sheet, doubts = list(voter_blocks(self, teachers)), ScoreSheet.blank(), Doubts()
-        weights = np.ascontiguousarray(self.columns.T)
+        weights, sheet, doubts = np.ascontiguousarray(self.columns.T), ScoreSheet.blank(), Doubts()
+        blocks = list(voter_blocks(self, weights, teachers))
         for start in range(0, len(counts), QUESTIONS_AT_ONCE):
             some = counts[start : start + QUESTIONS_AT_ONCE]
             before = some.copy()
-            features, _, lost = _sound(rows[start : start + QUESTIONS_AT_ONCE])
-            short = scale(features)
+            features, lengths, lost = _sound(rows[start : start + QUESTIONS_AT_ONCE])
+            short = scale(features, lengths)
             for block in blocks:
                 places, asked = count_block(block, short, some, sheet)
-                doubts.note(block.teachers[places], asked, features, start, lost)
+                if lost.any():  # rows that fail all teachers are in no doubt
+                    places, asked = places[~lost[asked]], asked[~lost[asked]]
+                doubts.note(places, asked, block, start, lengths)
                 if len(doubts) >= DOUBTS_AT_ONCE:
-                    self._settle(doubts, weights, counts)
+                    self._settle(doubts, weights, rows, counts)
             some[lost] = before[lost]
             some[lost, FALLBACK] += len(teachers)
-        self._settle(doubts, weights, counts)
+        if len(doubts):
+            self._settle(doubts, weights, rows, counts)
 
-    def _settle(self, doubts: Doubts, weights: Floats, counts: NDArray[np.int32]) -> None:
+    def _settle(self, doubts: Doubts, weights: Floats, rows: Any, counts: NDArray[np.int32]) -> None:
         """Count the votes that were in doubt."""
-        for teachers, asked, rows in doubts.taken():
-            np.add.at(counts, (asked, self._decided(weights, rows, teachers)), 1)
+        for teachers, asked, lengths in doubts.taken():
+            features = np.asarray(rows[asked], dtype=np.float64)
+            np.add.at(counts, (asked, self._decided(weights, features, lengths, teachers)), 1)
 
-    def _decided(self, weights: Floats, rows: Floats, teachers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _decided(
+        self, weights: Floats, rows: Floats, lengths: Floats, teachers: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Return the vote of each of some teachers on one row, in 64 bits and where that is too few exactly."""
         width = len(self.intercepts) // self.n_teachers
-        largest = np.abs(rows).max(axis=1)
         places = teachers[:, None] * width + np.arange(width)
-        scores = (weights[places] @ rows[:, :, None])[:, :, 0] + self.intercepts[places]
-        errors = self._error(largest[:, None] * self.reach[places] + self.magnitudes[places])
+        scores = np.einsum("nwf,nf->nw", weights[places], rows) + self.intercepts[places]
+        errors = self._error(lengths[:, None] * self.reach[places] + self.magnitudes[places])
         if width == 1:
             chosen = (scores[:, 0] > 0).astype(np.int64)
             for i in np.flatnonzero(np.abs(scores[:, 0]) <= errors[:, 0]):
@@ -247,10 +254,10 @@ class LinearPanel:
         return int(np.argmax([self._exactly(row, first + c) for c in range(self.n_classes)]))
 
     def _block(self, rows: Any) -> NDArray[np.int64]:
-        features, largest, lost = _sound(rows)
+        features, lengths, lost = _sound(rows)
         scores = np.asarray(features @ self.columns)
         scores += self.intercepts
-        error = self._error(largest[:, None] * self.reach + self.magnitudes)
+        error = self._error(lengths[:, None] * self.reach + self.magnitudes)
         if self.n_classes == 2:
             chosen = self._above_zero(features, scores, error)
         else:
@@ -289,20 +296,39 @@ class LinearPanel:
         return f"LinearPanel({self.n_teachers} teachers, private)"
 
 
+def _alike(
+    weights: Sequence[Weights | None], n_features: int, n_classes: int
+) -> Iterator[tuple[NDArray[np.int64], Floats, Floats, NDArray[np.int64]]]:
+    """Yield teachers that make sense in groups with equally many scores: which they are, weights and classes."""
+    groups: dict[int, list[tuple[int, Weights]]] = {}
+    for k, one in enumerate(weights):
+        if one is not None and one.shaped and one.coef.shape[1] == n_features and len(one.codes) <= n_classes:
+            groups.setdefault(len(one.coef), []).append((k, one))
+    for group in groups.values():
+        which = np.array([k for k, _ in group], dtype=np.int64)
+        coef, constants, codes = (
+            np.array([getattr(one, name) for _, one in group]) for name in ("coef", "intercept", "codes")
+        )
+        within = (np.abs(coef) <= MOST).all(axis=(1, 2)) & (np.abs(constants) <= MOST).all(axis=1)
+        yield which[within], coef[within], constants[within], codes[within]
+
+
 def _sound(rows: Any) -> tuple[Any, Floats, NDArray[np.bool_]]:
-    """Return rows as 64-bit numbers, the largest of each in size, and where one cannot be computed with."""
+    """Return rows as 64-bit numbers, a length that none of these is above, and what cannot be computed with."""
     if is_sparse(rows):
         features = rows.astype(np.float64)
         largest = np.asarray(abs(features).max(axis=1).toarray()).ravel()
         lost = ~(largest <= MOST)
         features.data[np.repeat(lost, np.diff(features.indptr))] = 0.0
-    else:
-        features = np.asarray(rows, dtype=np.float64)
-        largest = np.abs(features).max(axis=1)
-        lost = ~(largest <= MOST)
-        if lost.any():
-            features = np.where(lost[:, None], 0.0, features)
-    return features, np.where(lost, 0.0, largest), lost
+        return features, np.where(lost, 0.0, largest), lost
+    features = np.asarray(rows, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = (features[:, None, :] @ features[:, :, None])[:, 0, 0]
+    lost = ~(squares <= MOST * MOST)
+    if lost.any():  # or only long, of numbers that are all small enough
+        lost[lost] = ~(np.abs(features[lost]).max(axis=1) <= MOST)
+        features, squares = np.where(lost[:, None], 0.0, features), np.where(lost, 0.0, squares)
+    return features, np.sqrt(squares) + SMALLEST, lost
 
 
 def _halves(numbers: Floats) -> tuple[Floats, Floats]:

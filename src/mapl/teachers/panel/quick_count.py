@@ -1,7 +1,7 @@
 """Counting many votes of linear teachers: products of 32-bit numbers, block by block, and counts at once.
 
-Rows and weights are scaled by powers of two to a length of at most one, which moves no decision. A score is then
-wrong by at most a known bound; whatever is decided by less is computed again in 64 bits, and if need be exactly. So
+Rows and weights are scaled to a length of one, which moves no decision but by rounding. A score is then wrong by
+at most a known bound; whatever is decided by less is computed again in 64 bits, and if need be exactly. So
 the votes are those of `LinearPanel`, and never more than one block of scores is in memory.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ MOST_COUNTED = 255
 NOWHERE = -4.0
 """The score of a class that a teacher does not know; scores lie between -1 and 1."""
 
-DOUBTS_AT_ONCE = 1 << 10
-"""What is in doubt waits until so much of it can be decided at once; with 784 columns that is 6 MB of rows."""
+DOUBTS_AT_ONCE = 1 << 9
+"""What is in doubt waits until so much of it can be decided at once; with 784 columns that is 3 MB of rows."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,20 +46,27 @@ class VoterBlock:
         return "VoterBlock(private)"
 
 
-def voter_blocks(panel: LinearPanel, teachers: NDArray[np.int64]) -> Iterator[VoterBlock]:
-    """Part teachers into blocks; their weights stand in the order of class numbers."""
+def voter_blocks(panel: LinearPanel, columns: Floats, teachers: NDArray[np.int64]) -> Iterator[VoterBlock]:
+    """Part teachers into blocks; their weights stand in the order of class numbers.
+
+    Parameters
+    ----------
+    columns
+        The panel's columns as rows.
+    """
     width = 1 if panel.n_classes == 2 else panel.n_classes
     at_once = max(1, min(MOST_COUNTED, SCORE_ROWS_AT_ONCE // width))
     for start in range(0, len(teachers), at_once):
         some = teachers[start : start + at_once]
         codes = panel.codes[some]
         places = some[:, None] * width + np.arange(width)
-        weights = np.concatenate([panel.columns.T[places], panel.intercepts[places][:, :, None]], axis=2)
+        weights = np.concatenate([columns[places], panel.intercepts[places][:, :, None]], axis=2)
         unknown = np.isinf(weights[:, :, -1])
         weights[unknown] = 0.0
-        weights = np.ldexp(
-            weights, -_exponents(np.sqrt((weights * weights).sum(axis=2)).max(axis=1))[:, None, None]
-        )
+        # First by a power of two, so that squares of tiny weights do not vanish.
+        weights = np.ldexp(weights, -np.frexp(np.abs(weights).max(axis=(1, 2)))[1][:, None, None])
+        lengths = np.sqrt((weights * weights).sum(axis=2).max(axis=1))
+        weights /= np.where(lengths > 0, lengths, 1.0)[:, None, None]
         if width == 1:
             weights[codes[:, 0] == 1] *= -1.0
             yield VoterBlock(some, weights[:, 0].astype(np.float32), None)
@@ -95,7 +102,7 @@ class ScoreSheet:
 
 
 class Doubts:
-    """Votes that 32 bits do not decide: who was asked what, and the rows of these questions. Private."""
+    """Votes that 32 bits do not decide: who was asked what, and how long that row is. Private."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[NDArray[np.int64], NDArray[np.int64], Floats]] = []
@@ -105,47 +112,31 @@ class Doubts:
         return self._n
 
     def note(
-        self,
-        teachers: NDArray[np.int64],
-        asked: NDArray[np.int64],
-        features: Floats,
-        start: int,
-        lost: NDArray[np.bool_],
+        self, places: NDArray[np.int64], asked: NDArray[np.int64], block: VoterBlock, start: int, lengths: Floats
     ) -> None:
-        """Keep some until they are decided; rows that fail all teachers are in no doubt."""
-        if not len(asked):
-            return
-        if lost.any():
-            kept = ~lost[asked]
-            teachers, asked = teachers[kept], asked[kept]
-        for at in range(0, len(asked), DOUBTS_AT_ONCE):
-            part = asked[at : at + DOUBTS_AT_ONCE]
-            self._waiting.append((teachers[at : at + DOUBTS_AT_ONCE], part + start, features[part]))
-        self._n += len(asked)
+        """Keep some until they are decided; questions are numbered from `start`, where their block begins."""
+        if len(asked):
+            self._waiting.append((block.teachers[places], asked + start, lengths[asked]))
+            self._n += len(asked)
 
     def taken(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Floats]]:
-        """Yield teachers, questions and rows, in portions, and forget them."""
+        """Yield teachers, questions and the length of each question, in portions, and forget them."""
         waiting, self._waiting, self._n = self._waiting, [], 0
-        while waiting:
-            portion, n = [], 0
-            while waiting and n < DOUBTS_AT_ONCE:
-                portion.append(waiting.pop())
-                n += len(portion[-1][1])
-            teachers, asked, rows = (np.concatenate(parts) for parts in zip(*portion, strict=True))
-            yield teachers, asked, rows
+        teachers, asked, lengths = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
+        for start in range(0, len(asked), DOUBTS_AT_ONCE):
+            some = slice(start, start + DOUBTS_AT_ONCE)
+            yield teachers[some], asked[some], lengths[some]
 
     def __repr__(self) -> str:
         return "Doubts(private)"
 
 
-def scale(features: Floats) -> Singles:
-    """Return rows as columns, with a one below them, at most one long."""
-    squares = (features[:, None, :] @ features[:, :, None])[:, 0, 0]
-    down = -_exponents(np.sqrt(squares + 1.0))
+def scale(features: Floats, lengths: Floats) -> Singles:
+    """Return rows of known length as columns, with a one below them, scaled to length one."""
+    factors = (1.0 / np.hypot(lengths, 1.0))[:, None]
     rows = np.empty((len(features), features.shape[1] + 1), dtype=np.float32)
-    factors = np.ldexp(1.0, down)
-    np.multiply(features, factors[:, None], out=rows[:, :-1], casting="same_kind")
-    rows[:, -1] = factors
+    np.multiply(features, factors, out=rows[:, :-1], casting="same_kind")
+    rows[:, -1:] = factors
     return rows.T
 
 
@@ -167,7 +158,7 @@ def count_block(block: VoterBlock, rows: Singles, counts: NDArray[np.int32], she
     scores = scores.reshape(n_classes, n, rows.shape[1])
     if block.unknown.any():
         scores[block.unknown] = NOWHERE
-    return _count_largest(scores, bound, counts)
+    return _count_largest(scores, bound, counts, sheet)
 
 
 def _count_sides(scores: Singles, bound: np.float32, counts: NDArray[np.int32], sheet: ScoreSheet) -> Pairs:
@@ -182,21 +173,16 @@ def _count_sides(scores: Singles, bound: np.float32, counts: NDArray[np.int32], 
     return doubts
 
 
-def _count_largest(scores: Singles, bound: np.float32, counts: NDArray[np.int32]) -> Pairs:
-    best, runner_up = scores[0].copy(), np.full_like(scores[0], NOWHERE)
-    chosen = np.zeros(best.shape, dtype=np.uint8)
-    higher, lower = np.empty(best.shape, dtype=np.bool_), np.empty_like(best)
-    for c in range(1, len(scores)):
-        np.greater(scores[c], best, out=higher)
-        np.minimum(scores[c], best, out=lower)
-        np.maximum(runner_up, lower, out=runner_up)
-        np.maximum(best, scores[c], out=best)
-        np.maximum(chosen, np.multiply(higher.view(np.uint8), np.uint8(c)), out=chosen)
-    np.subtract(best, runner_up, out=lower)
-    doubts = _places(np.less_equal(lower, 2 * bound, out=higher))
-    chosen[doubts[0], doubts[1]] = MOST_COUNTED
-    for c in range(len(scores)):
-        counts[:, c] += np.add.reduce(np.equal(chosen, c, out=higher).view(np.uint8), axis=0, dtype=np.uint8)
+def _count_largest(scores: Singles, bound: np.float32, counts: NDArray[np.int32], sheet: ScoreSheet) -> Pairs:
+    """Count who is within rounding of the largest score: in doubt wherever that is more than one class."""
+    near = sheet.flags[: scores.size].reshape(scores.shape)
+    floor = np.maximum.reduce(scores, axis=0)
+    floor -= 2 * bound
+    np.greater_equal(scores, floor, out=near)
+    several = np.add.reduce(near.view(np.uint8), axis=0, dtype=np.uint8)
+    doubts = _places(np.greater(several, 1))
+    near[:, doubts[0], doubts[1]] = False
+    counts += np.add.reduce(near.view(np.uint8), axis=1, dtype=np.uint8).T
     return doubts
 
 
@@ -204,8 +190,3 @@ def _places(flags: NDArray[np.bool_]) -> Pairs:
     """Return where flags are set: places among the teachers, and rows."""
     set_flags = flags.reshape(-1).nonzero()[0]
     return np.divmod(set_flags, flags.shape[1])
-
-
-def _exponents(sizes: Any) -> NDArray[np.int32]:
-    """Return powers of two that are no smaller than some sizes."""
-    return np.asarray(np.frexp(sizes)[1], dtype=np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,27 @@ from numpy.typing import NDArray
 
 from mapl.data.units.shards import Sharded
 from mapl.teachers.ballot import FALLBACK
+from mapl.teachers.compiled.compiling import can_compile
 from mapl.teachers.panel.linear import LinearPanel
+from mapl.teachers.together.logistic import Logistic
+from mapl.teachers.together.naive_bayes import GaussianBayes
 from mapl.teachers.together.recognition import Syllabus
 from mapl.teachers.together.training import TrainedTogether, train_together
 from mapl.types import Flags
 
 TEACHERS_AT_ONCE = 1024
 """A public number: where a batch ends tells nothing about shards."""
+
+ENOUGH_TO_COMPILE = 1000
+"""With fewer teachers, numba takes longer to load than it saves. Public, too."""
+
+
+def hasten(syllabus: Syllabus, n_teachers: int) -> Syllabus:
+    """Have very many teachers trained by compiled code, where numba is there; no private row has a say in it."""
+    family = syllabus.family
+    if n_teachers < ENOUGH_TO_COMPILE or not isinstance(family, (Logistic, GaussianBayes)) or not can_compile():
+        return syllabus
+    return replace(syllabus, family=replace(family, compiled=True))
 
 
 def batches(teachers: Sequence[int]) -> Iterator[Sequence[int]]:

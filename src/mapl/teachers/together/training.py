@@ -77,32 +77,51 @@ def make_lessons(
     syllabus: Syllabus, sharded: Sharded, held_out: Flags | None, teachers: Sequence[int], trained: TrainedTogether
 ) -> list[ShardLesson]:
     """Return what teachers learn from; note those with nothing to learn, and those that are left to workers."""
-    lessons = []
+    handed = [sharded.members(k) for k in teachers]
+    bounds = np.concatenate([[0], np.cumsum([len(members) for members in handed])]).tolist()
+    everybody = np.concatenate(handed)
+    labels = sharded.labels[everybody]
+    aside = np.zeros(len(labels), dtype=np.bool_) if held_out is None else held_out[everybody]
     rank = np.argsort(np.argsort(natural(syllabus.classes)))  # learners know classes in the order of their names
-    codes_by_rank = np.argsort(rank)
-    for k, rows, labels in _encoded(syllabus.encoder, sharded, teachers):
-        aside = np.zeros(len(labels), dtype=np.bool_) if held_out is None else held_out[sharded.members(k)]
-        present, places = np.unique(rank[labels[~aside]], return_inverse=True)
-        if len(present) < 2:
+    present, places = _present_classes(rank[labels], aside, bounds, len(rank))
+    codes_by_rank, n_present = np.argsort(rank), np.count_nonzero(present, axis=1).tolist()
+    lessons = []
+    for at, (k, rows) in enumerate(_encoded(syllabus.encoder, sharded, teachers, bounds)):
+        own = slice(bounds[at], bounds[at + 1])
+        if n_present[at] < 2:
             trained.weights[k] = None
         elif rows is None or not sound(rows):
             trained.left.append(k)
         else:
-            tested = None if held_out is None else (rows[aside], labels[aside])
-            learned = rows if held_out is None else rows[~aside]
-            lessons.append(ShardLesson(k, learned, places.astype(np.int64), codes_by_rank[present], tested))
+            codes, tested, learned = codes_by_rank[present[at]], None, places[own]
+            if held_out is not None:
+                kept = ~aside[own]
+                tested = rows[~kept], labels[own][~kept]
+                rows, learned = rows[kept], learned[kept]
+            lessons.append(ShardLesson(k, rows, learned, codes, tested))
     return lessons
 
 
+def _present_classes(
+    ranks: NDArray[np.int64], aside: Flags, bounds: Sequence[int], n_classes: int
+) -> tuple[Flags, NDArray[np.int64]]:
+    """Return which classes each shard learns about, and the place of every row's class among those of its shard.
+
+    Whatever a shard's line says is read off rows of that shard alone.
+    """
+    shard = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    present = np.zeros((len(bounds) - 1, n_classes), dtype=np.bool_)
+    present[shard[~aside], ranks[~aside]] = True
+    return present, (np.cumsum(present, axis=1, dtype=np.int64) - 1)[shard, ranks]
+
+
 def _encoded(
-    encoder: Any, sharded: Sharded, teachers: Sequence[int]
-) -> Iterator[tuple[int, Floats | None, Labels]]:
+    encoder: Any, sharded: Sharded, teachers: Sequence[int], bounds: Sequence[int]
+) -> Iterator[tuple[int, Floats | None]]:
     """Yield shards as numbers, None for one that cannot be made such.
 
     mapl's own encoder looks at each cell alone, so it is given many shards at once; others see one at a time.
     """
-    handed = [sharded.members(k) for k in teachers]
-    bounds = np.concatenate([[0], np.cumsum([len(members) for members in handed])]).tolist()
     together = None
     from mapl.data.encoding.encoder import Encoder  # brings scikit-learn along
 
@@ -111,11 +130,10 @@ def _encoded(
         together = _numbers(encoder, rows)
     for place, k in enumerate(teachers):
         if together is not None:
-            rows = together[bounds[place] : bounds[place + 1]]
-            yield k, rows, sharded.labels[handed[place]]
+            yield k, together[bounds[place] : bounds[place + 1]]
         else:
             rows, labels = sharded.shard(k)
-            yield k, _numbers(encoder, rows) if len(labels) else None, labels
+            yield k, _numbers(encoder, rows) if len(labels) else None
 
 
 def _numbers(encoder: Any, rows: Rows) -> Floats | None:

@@ -1,0 +1,64 @@
+"""One symmetric positive matrix: Cholesky's method, in the matrix itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapl.teachers.compiled.compiling import compiled
+
+
+@compiled
+def factor(matrix: Any) -> bool:
+    """Replace the lower half of a matrix by its factor; return whether there is one."""
+    p = len(matrix)
+    column = np.empty(p, dtype=matrix.dtype)
+    for j in range(p):
+        head = matrix[j, j]
+        if not (head > 0 and head < np.inf):
+            return False
+        matrix[j, j] = np.sqrt(head)
+        for i in range(j + 1, p):
+            matrix[i, j] /= matrix[j, j]
+            column[i] = matrix[i, j]
+        for i in range(j + 1, p):
+            times = column[i]
+            for k in range(j + 1, i + 1):
+                matrix[i, k] -= times * column[k]
+    return True
+
+
+@compiled
+def solve(lower: Any, right: Any) -> None:
+    """Replace one right side by its solution."""
+    p = len(lower)
+    for i in range(p):
+        total = right[i]
+        for k in range(i):
+            total -= lower[i, k] * right[k]
+        right[i] = total / lower[i, i]
+    for i in range(p - 1, -1, -1):
+        right[i] /= lower[i, i]
+        times = right[i]
+        for k in range(i):
+            right[k] -= times * lower[i, k]
+
+
+@compiled
+def invert(matrix: Any) -> bool:
+    """Replace a matrix by its inverse; return whether there is one."""
+    if not factor(matrix):
+        return False
+    p = len(matrix)
+    inverse = np.zeros_like(matrix)
+    for i in range(p):  # first the inverse of the factor, row by row
+        inverse[i, i] = 1.0
+        for k in range(i):
+            times = matrix[i, k]
+            for j in range(k + 1):
+                inverse[i, j] -= times * inverse[k, j]
+        for j in range(i + 1):
+            inverse[i, j] /= matrix[i, i]
+    matrix[:] = np.dot(inverse.T.copy(), inverse)
+    return True
