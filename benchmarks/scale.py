@@ -76,8 +76,8 @@ PARTS = {
     "compiled": (
         "| compiled, teachers, classes, columns | loop | numpy | numba | faster, numpy | faster, numba | asked | "
         "votes that differ |",
-        "The same teachers by numpy and, with `mapl[fast]`, by numba, in turns with the loop; compiling and loading, "
-        "once in a process, are not counted. Votes that differ do so between numpy and numba.",
+        "The same teachers by numpy and, with `mapl[fast]`, by numba, in turns with the loop; compiling and "
+        "loading, once in a process, are not counted. Votes that differ do so between numpy and numba.",
     ),
     "many": ("| very many teachers, whole poll | |", ""),
     "trees": ("| one by one, by the clock | plain joblib | mapl | faster |", ""),

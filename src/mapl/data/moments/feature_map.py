@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mapl.data.encoding.encoded_rows import EncodedRows
@@ -84,6 +83,8 @@ class FeatureMap:
         """Return each row's vector: whole numbers, a function of that row alone."""
         if not isinstance(encoded, EncodedRows):
             return scale_rows(_on_grid(encoded) @ self.turn)
+        import scipy.sparse as sp  # predicting never comes here, and does without its import
+
         n, n_groups = encoded.ones.shape
         if not n_groups:
             return self(encoded.full)
