@@ -81,12 +81,25 @@ def test_rounds_go_back_and_forth(mapl: Callable[..., Any]) -> None:
     assert number > 1
 
 
+def test_teachers_vote_at_sites(mapl: Callable[..., Any]) -> None:
+    told = federate(mapl, "--delta", 1e-6, "--method", "votes", "--teachers", 20, "--queries", 30, "--json")
+    assert json.loads(told.stdout)["each_site"] == {"epsilon": 4, "delta": 1e-6}
+    agreed = json.loads(Path("plan/federation.json").read_text())
+    assert [agreed[name] for name in ("n_teachers", "n_queries", "learner")] == [20, 30, "ridge"]
+    ran = mapl("site", "plan", "north.csv", "--name", "north", "--jobs", 1, "--out", "run", "--json")
+    assert ran.code == 0, ran.stderr
+    assert json.loads(ran.stdout)["statement"]["teachers"] == 20
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("--delta", 0, "--sites", "north"), "at least two"),
         (("--delta", 0, "--sites-per-person", 4), "--sites-per-person"),
         (("--delta", 0, "--method", "moments"), "positive delta"),
+        (("--delta", 0, "--method", "votes"), "positive delta"),
+        (("--delta", 0, "--teachers", 20), "--method votes"),
+        (("--delta", 1e-6, "--method", "votes", "--learner", "os:system"), "no learner 'os:system'"),
     ],
 )
 def test_plans_that_make_no_sense_are_refused(mapl: Callable[..., Any], words: tuple[Any, ...], says: str) -> None:

@@ -176,6 +176,7 @@ def check_sent(three: Federation, fails: str, how: str) -> None:
 
 
 @needs_flower
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of packages that Flower holds back
 def test_flowers_own_masks_follow_from_32_bits() -> None:
     """Why they are not used: all seeds of which the words have the same sum, bit by bit, give the same mask."""
     from flwr.common.secure_aggregation.secaggplus_utils import pseudo_rand_gen

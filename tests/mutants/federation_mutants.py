@@ -41,4 +41,12 @@ MUTANTS = (
         new="if True:",
         killers=("tests/federation/test_federated_votes.py::test_a_killed_site_goes_on_and_draws_nothing_twice",),
     ),
+    Mutant(
+        name="one-mask-for-all-rounds",
+        breaks="Masks of two rounds are equal, so that a coordinator sees by how much a site's numbers differ.",
+        file="federation/masks.py",
+        old="canonical([answer.agreement, answer.round, answer.heard, together])",
+        new="canonical([answer.agreement, together])",
+        killers=("tests/federation/test_masks.py::test_other_rounds_and_other_sites_have_other_masks",),
+    ),
 )

@@ -30,7 +30,7 @@ class AddedUp:
     @classmethod
     def of(cls, answers: Sequence[SiteAnswer]) -> Self:
         """Add up the answers of one round; masks cancel modulo 2^64, which is how numpy adds."""
-        added = np.sum([one.numbers for one in answers], axis=0, dtype=np.int64)
+        added = np.asarray(np.sum([one.numbers for one in answers], axis=0, dtype=np.int64))
         if any(one.masked for one in answers):
             refuse_leftovers(added, LARGEST * len(answers))
         return cls(tuple(one.site for one in answers), added)

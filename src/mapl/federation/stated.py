@@ -39,7 +39,7 @@ SITES = (
 )
 
 
-class Planned(Protocol):
+class PlannedAnswers(Protocol):
     """What a site goes by, whatever it releases."""
 
     @property
@@ -53,7 +53,7 @@ def state_site(
     agreed: SitesPlan,
     site: str,
     mechanism: CellCounts | MomentSums,
-    planned: Planned,
+    planned: PlannedAnswers,
     coins: Coins,
     ledger: Ledger,
 ) -> Statement:
@@ -81,7 +81,7 @@ def state_together(
     agreed: SitesPlan,
     sites: tuple[str, ...],
     mechanism: CellCounts | MomentSums,
-    planned: Planned,
+    planned: PlannedAnswers,
     coins: Coins,
 ) -> Callable[[Released], Statement]:
     """State what all answers together cost a person, who may be at as many sites as was agreed."""
