@@ -122,8 +122,8 @@ MUTANTS = (
         name="encoder-fitted-on-pooled-rows",
         breaks="Numbers are centred by the mean of the rows they come with.",
         file="data/encoding/layout.py",
-        old="sheet.write(_standardised(values, self.numbers, unknown))",
-        new="sheet.write(_standardised(values - np.nan_to_num(values).mean(axis=0), self.numbers, unknown))",
+        old="blank.write(_standardised(values, self.numbers, unknown))",
+        new="blank.write(_standardised(values - np.nan_to_num(values).mean(axis=0), self.numbers, unknown))",
         killers=("tests/data/test_encoder.py::test_every_kind_of_column",),
     ),
     Mutant(

@@ -86,3 +86,9 @@ def test_memory_stays_within_what_is_allowed_but_for_ids() -> None:
     small, large = (of("cells", "local", replace(SIZES, rows=n)) for n in (10**8, 10**9))
     assert large.memory - small.memory == 24 * (10**9 - 10**8)
     assert small.memory < MEASURED.started + MEMORY / 2 + 24 * 10**8 + (1 << 17) * 244 + 1
+
+
+def test_what_one_process_keeps_is_not_kept_where_workers_share() -> None:
+    keeping = replace(MEASURED, works={"moments": replace(WORKS["moments"], kept=1000)})
+    for engine, more in (("local", 1000), ("dask", 0)):
+        assert of("moments", engine, measured=keeping).memory == of("moments", engine).memory + more

@@ -68,7 +68,7 @@ class EncodedRows:
         return "EncodedRows(private)"
 
 
-class Sheet:
+class BlankRows:
     """A block of zeros that is filled from left to right, with or without the columns of wide groups.
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapl.data.drafts.draft_numbers import WIDEST_DENSE
-from mapl.data.encoding.encoded_rows import WIDE, EncodedRows, Sheet
+from mapl.data.encoding.encoded_rows import WIDE, BlankRows, EncodedRows
 from mapl.data.reading.entries import legible, numbers, pixels, places
 from mapl.data.tables.column import Column
 from mapl.data.tables.rows import Rows, as_arrow, block_of, is_matrix, is_sparse, n_rows, names, native, select
@@ -155,29 +155,29 @@ class RowLayout:
         step = max(1, CELLS_AT_ONCE // max(1, self.input_width))
         for start in range(0, len(out), step):
             stop = min(start + step, len(out))
-            sheet = Sheet(out[start:stop], None if ones is None else ones[start:stop], self.width)
-            self._fill(sheet, block_of(rows, start, stop))
+            blank = BlankRows(out[start:stop], None if ones is None else ones[start:stop], self.width)
+            self._fill(blank, block_of(rows, start, stop))
 
-    def _fill(self, sheet: Sheet, rows: Rows) -> None:
+    def _fill(self, blank: BlankRows, rows: Rows) -> None:
         """Encode a block of rows into a block of zeros."""
         values = self._values(rows)
         unknown = np.isnan(values)
         if not is_matrix(rows):
             rows = as_arrow(select(rows, [declared.name for declared in self._of("category", "image")]))
-        sheet.write(_standardised(values, self.numbers, unknown))
+        blank.write(_standardised(values, self.numbers, unknown))
         for j, declared in enumerate(self.numbers):
             if declared.missing:
-                sheet.write(unknown[:, j : j + 1])
+                blank.write(unknown[:, j : j + 1])
         for declared in self._of("category"):
             with legible(declared.name, declared.kind, "rows"):
                 place = places(native(rows).column(declared.name), declared.categories, rest=declared.rest)
             place = numbers(place)
-            sheet.mark(place, ~np.isnan(place), len(declared.values))
+            blank.mark(place, ~np.isnan(place), len(declared.values))
         for j, declared in enumerate(self.numbers if self.bins else ()):
             if declared.cuts:
-                sheet.mark(_bins(values[:, j], declared.cuts), ~unknown[:, j], len(declared.cuts) + 1)
+                blank.mark(_bins(values[:, j], declared.cuts), ~unknown[:, j], len(declared.cuts) + 1)
         for declared in self._of("image"):
-            sheet.write(_image_features(self._pixels(rows, declared), declared))
+            blank.write(_image_features(self._pixels(rows, declared), declared))
 
     def scaled(self, rows: Rows) -> Any:
         """Scale a sparse matrix whose zeros stay zeros."""
