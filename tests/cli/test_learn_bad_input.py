@@ -78,6 +78,11 @@ def test_a_misspelled_label(mapl: Mapl, clinic: Any, label: str, hint: str, kind
     assert "Remove" not in ran.stderr
 
 
+def test_several_labels_in_one_word(mapl: Mapl, clinic: Any) -> None:
+    ran = mapl(*with_label(f"{LABEL},costly", clinic.arguments()))
+    refused(ran, f"no column '{LABEL},costly'", "To learn several labels, name each with a --label of its own.")
+
+
 def test_a_misspelled_label_where_labels_or_features_are_public(mapl: Mapl, clinic: Any) -> None:
     ran = mapl(*with_label("diabtes", clinic.arguments("--public", clinic.test)))
     refused(ran, "private rows have no column 'diabtes'", f"Did you mean {LABEL!r}?")

@@ -78,3 +78,19 @@ def test_an_unknown_verb_is_refused() -> None:
     shown = subprocess.run([sys.executable, "-m", "mapl", "unknown-verb"], capture_output=True, text=True)
     assert shown.returncode == 2
     assert "unknown-verb" in shown.stderr
+
+
+@pytest.mark.parametrize(("typed", "told"), [("lern", "Did you mean learn"), ("predikt", "Did you mean predict")])
+def test_a_misspelled_verb_is_told_which_was_meant(typed: str, told: str) -> None:
+    ran = CliRunner().invoke(mapl.cli.app, [typed])
+    assert ran.exit_code == 2
+    assert told in ran.stderr
+    assert repr(typed) in ran.stderr
+    assert "Did you mean" not in CliRunner().invoke(mapl.cli.app, ["xyzzy"]).stderr
+
+
+def test_a_word_in_the_place_of_a_number_is_repeated() -> None:
+    ran = CliRunner().invoke(mapl.cli.app, ["plan", "--epsilon", "one"])
+    assert ran.exit_code == 2
+    assert "'one' was given" in " ".join(ran.stderr.split())
+    assert "--epsilon" in ran.stderr

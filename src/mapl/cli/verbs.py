@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -95,6 +96,16 @@ class Verbs(Refusals):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return command_of(cmd_name) if cmd_name in VERBS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Say which verb may have been meant where there is none of a name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception as refusal:
+            near = get_close_matches(args[0], VERBS, n=3) if args else []
+            if near and hasattr(refusal, "message"):
+                refusal.message = f"There is no verb {args[0]!r}. Did you mean {' or '.join(near)}?"
+            raise
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of all verbs from their list, in place of the verbs themselves."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 
 from mapl.data.reading.csv_rows import TornLines
 from mapl.data.sources.source import source_of
+from mapl.data.sources.stores import StoreSource
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.column import Column
 from mapl.data.tables.schema import Schema
@@ -291,3 +293,11 @@ def test_a_zero_below_zero_is_itself_among_any_cells(visits: pa.Table, tmp_path:
         told.add(repr(read_private(address, declared()).rows.open().column("age")[0].as_py()))
     base.close()
     assert told == {"-0.0"}
+
+
+def test_an_address_that_cannot_be_opened_is_told_which_package_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "adlfs", None)  # as where it is not installed
+    with pytest.raises(InvalidData, match=r"az://bucket/visits cannot be opened: .*pip install adlfs"):
+        StoreSource.of("az://me:secret@bucket/visits")
+    with pytest.raises(InvalidData, match="its kind is not known here"):
+        StoreSource.of("gopher://bucket/visits")

@@ -20,6 +20,9 @@ from mapl.errors import InvalidData
 
 PARQUET = ".parquet"
 
+PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
+"""What fsspec needs for addresses of a kind, where pyarrow has nothing for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoreSource:
@@ -64,10 +67,16 @@ def _of_fsspec(address: str) -> tuple[Any, str]:
 
         files, path = fsspec.core.url_to_fs(address)
     except Exception:  # whose words may hold a password
+        kind = address.partition("://")[0].lower()
+        package = PACKAGES.get(kind)
+        why = (
+            f"it cannot be reached, its credentials are missing, or the package for it is (pip install {package})"
+            if package
+            else "its kind is not known here"
+        )
         raise InvalidData(
-            f"The address {spoken(address)} cannot be opened: its kind is not known here, or a package for it is "
-            "missing (pip install fsspec, and the one that fsspec needs for it). Give a path, s3://, gs://, "
-            "postgresql://, duckdb:// or sqlite://."
+            f"The address {spoken(address)} cannot be opened: {why}. Give a path, s3://, gs://, postgresql://, "
+            "duckdb:// or sqlite://, and for the first two credentials as their own tools find them."
         ) from None
     return pa.fs.PyFileSystem(pa.fs.FSSpecHandler(files)), path
 

@@ -154,7 +154,9 @@ class Schema:
             if all(one in found for one in self.names):  # a header beyond doubt
                 surplus = [one for one in found if one not in (*self.names, *self.asides, *self.dropped)]
                 near = suggest_names(name, [*surplus, *self.names])
-                if near:
+                if role == "label" and "," in name:
+                    hint = f" To learn several labels, name each with a {spell('label')} of its own."
+                elif near:
                     hint = f" Did you mean {' or '.join(map(repr, near))}?"
                 elif surplus:
                     hint = f" The schema does not declare {_some(surplus)}, which may be it."
