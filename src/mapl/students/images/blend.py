@@ -78,4 +78,4 @@ def _shares(numbers: Floats) -> Floats:
     """Return numbers that are not negative as parts of their sum, equal ones where that is 0."""
     total = numbers.sum(axis=1, keepdims=True)
     even = np.full_like(numbers, 1 / numbers.shape[1])
-    return np.divide(numbers, total, out=even, where=total > 0)
+    return np.asarray(np.divide(numbers, total, out=even, where=total > 0))

@@ -73,7 +73,7 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any) -> Singles:
         check_is_fitted(self)
         points = np.asarray(X, np.float32)[:, self.n_spectral :]
-        return weigh(points, self.anchors_, self.rate_, self.dual_) + self.shares_
+        return np.asarray(weigh(points, self.anchors_, self.rate_, self.dual_) + self.shares_)
 
     def _kernel(self, points: Singles) -> Singles:
         return gaussian(points, self.anchors_, self.rate_)
