@@ -24,7 +24,7 @@ from mapl.release.statement.cell_statement import Spent, state_counts
 from mapl.release.statement.moment_promise import moments_promise
 from mapl.release.statement.moment_statement import state_sums
 from mapl.students import STRATEGIES, Student, model_card, save, train_student
-from mapl.students.moments.student import LINEAR
+from mapl.students.moments.student import BLENDED, LINEAR
 from mapl.types import Budget, State, Tallies
 
 
@@ -90,6 +90,8 @@ def test_the_card_of_a_student_of_sums_speaks_of_rounds_and_features(student: St
     assert "A linear model of all this taught it" in card
     linear = model_card(replace(student, strategy="moments", learner=LINEAR), summed(SystemCoins()))
     assert "taught it" not in linear
+    blended = model_card(replace(student, strategy="moments", learner=BLENDED), summed(SystemCoins()))
+    assert "Beside the linear model stands a kernel that it taught" in blended
 
 
 def test_the_card_of_a_student_of_counts_speaks_of_cells(student: Student) -> None:

@@ -24,6 +24,7 @@ ALLOWED = {
     "mapl.data.encoding.encoder.Encoder": OBJECT,
     "mapl.data.encoding.public_encoder.PublicEncoder": OBJECT,
     "mapl.data.encoding.scored_text.ScoredText": OBJECT,
+    "mapl.students.images.blend.BlendStudent": OBJECT,
     "mapl.students.images.convolution.ConvolutionStudent": OBJECT,
     "mapl.students.fitting.Coded": OBJECT,
     "mapl.students.images.kernel.KernelStudent": OBJECT,

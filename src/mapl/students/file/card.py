@@ -12,10 +12,12 @@ from mapl.release.statement.assumptions import Assumptions
 from mapl.release.statement.plain_words import at_most
 from mapl.release.statement.stated_sums import StatedSums
 from mapl.students.file.card_sources import COUNTS, SCORES, SUMS, SUMS_OF_NUMBERS, VOTES, WAYS, CardSource
-from mapl.students.moments.student import LINEAR
+from mapl.students.moments.student import BLENDED, LINEAR
 from mapl.students.student import Student
 
 MOST_LISTED = 30
+TAUGHT = {LINEAR: "", BLENDED: " Beside the linear model stands a kernel that it taught on the public rows."}
+"""What is said of students of sums that are not named here: that another model taught them."""
 
 
 def model_card(
@@ -123,7 +125,7 @@ def _training(student: Student, statement: Mapping[str, Any], source: CardSource
 def _learned(student: Student, statement: Mapping[str, Any]) -> str:
     sums = StatedSums.of(statement)
     if sums is not None:
-        taught = "" if student.learner == LINEAR else " A linear model of all this taught it on the public rows."
+        taught = TAUGHT.get(student.learner, " A linear model of all this taught it on the public rows.")
         together = f"{student.n_labels} public rows tell what the sums do not: how columns go together."
         if sums.products:
             together = "There were no public rows; how columns go together was summed up as well."

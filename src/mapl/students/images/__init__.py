@@ -1,1 +1,1 @@
-"""Students for images: a kernel, and a small network."""
+"""Students for images: a kernel, one beside a linear model, and a small network."""

@@ -73,9 +73,7 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any) -> Singles:
         check_is_fitted(self)
         points = np.asarray(X, np.float32)[:, self.n_spectral :]
-        step = max(1, DISTANCES_AT_ONCE // len(self.anchors_))
-        blocks = [points[start : start + step] for start in range(0, len(points), step)]
-        return np.concatenate([self._kernel(block) @ self.dual_ + self.shares_ for block in blocks])
+        return np.asarray(weigh(points, self.anchors_, self.rate_, self.dual_) + self.shares_)
 
     def _kernel(self, points: Singles) -> Singles:
         return gaussian(points, self.anchors_, self.rate_)
@@ -84,6 +82,13 @@ class KernelStudent(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def anchors_among(n: int) -> NDArray[np.int64]:
     """Return which of n rows the kernel is made of."""
     return np.sort(np.random.default_rng(0).permutation(n)[:MOST_ANCHORS])
+
+
+def weigh(points: Singles, anchors: Singles, rate: float, dual: Singles) -> Singles:
+    """Return what the kernel of points and anchors says, block by block; memory is bounded by a block."""
+    step = max(1, DISTANCES_AT_ONCE // len(anchors))
+    blocks = [points[start : start + step] for start in range(0, len(points), step)]
+    return np.concatenate([gaussian(block, anchors, rate) @ dual for block in blocks])
 
 
 def gaussian(points: Singles, others: Singles, rate: float) -> Singles:

@@ -1,4 +1,4 @@
-"""A student of moments: the linear model itself, or a learner that is taught by its probabilities."""
+"""A student of moments: the linear model itself, on images beside a kernel, or a learner that it taught."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mapl.data.encoding.public_encoder import PublicEncoder
 from mapl.data.moments.feature_map import UNIT
 from mapl.data.moments.row_map import RowMap
 from mapl.data.tables.classes import Classes
@@ -24,6 +25,7 @@ from mapl.types import Floats
 
 STRATEGY = "moments"
 LINEAR = "auto: linear model of moments"
+BLENDED = "auto: linear model of moments beside a kernel"
 NEGLIGIBLE = 1e-3
 
 
@@ -53,7 +55,9 @@ class MomentsStudent:
         """Make the student of a lesson, and of public rows where it is taught; that is post-processing."""
         linear = self._linear(lesson)
         name, model = LINEAR, linear
-        if self.learner is not None:
+        if self.learner is None and self.number_range is None and sees_images(lesson.vectors.encoder):
+            name, model = BLENDED, self._blended(rows, linear)
+        elif self.learner is not None:
             taught = self._taught(rows, np.asarray(linear.predict_proba(rows)))
             learning = learner_of_student(self.learner, taught, self.schema, None)
             name, model = learning.name, fit_model(learning, taught)
@@ -78,8 +82,22 @@ class MomentsStudent:
             last = LinearNumbers(turn, lesson.weights, lesson.level, known.low, known.high)
         return Pipeline([("encode", lesson.vectors.encoder), ("model", last)])
 
+    def _blended(self, rows: Rows, linear: Any) -> Any:
+        from sklearn.pipeline import Pipeline
+
+        from mapl.students.images.blend import BlendStudent
+
+        encoder, last = linear.steps[0][1], linear.steps[-1][1]
+        model = BlendStudent(last, encoder.n_spectral).fit(encoder.transform(rows))
+        return Pipeline([("encode", encoder), ("model", model)])
+
     def _taught(self, rows: Rows, chances: Floats) -> Lesson:
         """Return one copy of a row for every class, weighted by its probability."""
         row, code = np.nonzero(chances > NEGLIGIBLE)
         weights = chances[row, code]
         return Lesson(take(rows, row), code.astype(np.int32), self.classes, weights=weights / weights.mean())
+
+
+def sees_images(encoder: Any) -> bool:
+    """Say whether an encoder is one of images, with columns beside them or not, and without texts."""
+    return isinstance(encoder, PublicEncoder) and bool(encoder.lens)
