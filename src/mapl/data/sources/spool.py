@@ -38,6 +38,11 @@ class Spool:
         self._stored: list[StoredColumn] | None = None
         self._rest: list[pa.Array] = []
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the columns are in files."""
+        return self._stored is not None
+
     def __enter__(self) -> Self:
         return self
 
