@@ -61,7 +61,7 @@ ROOMS: Mapping[str, Room] = {
         "Sites that may not pool",
         {
             "federate": "Make the PUBLIC plan that all sites agree on, before any of them reads a private row.",
-            "site": "Answer a plan at one site: noisy counts or sums of its PRIVATE table, in a file to send.",
+            "site": "Answer a plan at one site: noisy counts, sums or votes of its PRIVATE table, in a file.",
             "combine": "Add up what all sites answered, and publish a student, or the rounds that are over.",
         },
     ),

@@ -33,7 +33,7 @@ def site(
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a plan at one site: noisy counts, sums or votes of its PRIVATE table, in a file to send.
+    """Answer a plan at one site: noisy counts, sums or votes of its PRIVATE table, in a file.
 
     Writes OUT/public/NAME-ROUND.json, and OUT/private with the ledger of this site, which stays here. Every round
     goes on in the same OUT. Exit code 2: bad input, and nothing was spent unless the message says so.

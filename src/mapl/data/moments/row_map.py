@@ -7,16 +7,18 @@ cache. Which rows are taken together changes no bit of a vector.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from mapl.data.encoding.encoded_rows import EncodedRows
-from mapl.data.encoding.encoder import Encoder
-from mapl.data.encoding.scored_text import ScoredText
 from mapl.data.moments.feature_map import FeatureMap
 from mapl.data.tables.rows import Rows
 from mapl.types import Floats
+
+if TYPE_CHECKING:
+    from mapl.data.encoding.encoder import Encoder
+    from mapl.data.encoding.scored_text import ScoredText
 
 
 class Vectors(Protocol):
