@@ -96,8 +96,8 @@ PARTS = {
         "side with the code before (four million rows, turns, busy machine): 2.9 to 3.1 microseconds a row before, "
         "1.6 to 1.75 now, of which reading and storing 0.7 to 0.8, the fingerprint 0.13, encoding and the nearest "
         "of 300 cells 0.7 to 0.8. Of moments, likewise (8,192 and 20,480 rows, 300 features, six rounds): a round"
-        " of rows whose vectors are made anew took 12 to 17 microseconds a row before and takes 6.6 to 8.5 now, "
-        "all rounds of vectors that are kept 17 to 28 before and 11 to 14 now. Vectors of tables in memory are "
+        " of rows whose vectors are made anew took 11 to 17 microseconds a row before and takes 6.6 to 8.5 now, "
+        "all rounds of vectors that are kept 17 to 28 before and 11 to 15 now. Vectors of tables in memory are "
         "kept up to 512 MiB, which were 128: of 200,000 rows all, of a million none. The lines of cells are "
         "older. 50 million rows were not measured.",
     ),
