@@ -15,8 +15,8 @@ from forger import of_numbers, rewritten
 
 from mapl.errors import InvalidData
 from mapl.students import save
+from mapl.students.file.quick_linear import QuickLinear, QuickNumbers
 from mapl.students.file.student_file import dumps, loads
-from mapl.students.moments.quick import QuickLinear, QuickNumbers
 
 QUICK = {"moments": QuickLinear, "moments, four": QuickLinear, "moments, numbers": QuickNumbers}
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from mapl.data.encoding.layout import RowLayout
 from mapl.students.file.allow_list import OBJECT, Read
-from mapl.students.moments.quick import QuickLinear, QuickNumbers
+from mapl.students.file.quick_linear import QuickLinear, QuickNumbers
 
 PIPELINE = "sklearn.pipeline.Pipeline"
 ENCODER = "mapl.data.encoding.encoder.Encoder"
