@@ -74,10 +74,11 @@ PARTS = {
         f"{QUESTIONS} questions and counts.",
     ),
     "compiled": (
-        "| compiled, teachers, classes, columns | loop | numpy | numba | faster, numpy | faster, numba | asked | "
-        "votes that differ |",
+        "| compiled, teachers, classes, columns | loop | numpy | numba | faster, numpy | faster, numba | asked "
+        "| votes that differ |",
         "The same teachers by numpy and, with `mapl[fast]`, by numba, in turns with the loop; compiling and "
-        "loading, once in a process, are not counted. Votes that differ do so between numpy and numba.",
+        "loading are not counted. Votes that differ do so between numpy and numba. Two classes of more than 64 "
+        "columns are left to numpy, so that both columns say the same there but for chance.",
     ),
     "many": ("| very many teachers, whole poll | |", ""),
     "trees": ("| one by one, by the clock | plain joblib | mapl | faster |", ""),
@@ -99,7 +100,7 @@ PARTS = {
         " of rows whose vectors are made anew took 11 to 17 microseconds a row before and takes 6.6 to 8.5 now, "
         "all rounds of vectors that are kept 17 to 28 before and 11 to 15 now. Vectors of tables in memory are "
         "kept up to 512 MiB, which were 128: of 200,000 rows all, of a million none. The lines of cells are "
-        "older. 50 million rows were not measured.",
+        "older, but for 50 million rows, which had the machine to themselves. By moments these were not measured.",
     ),
 }
 """What can be measured by itself, as the heads of its table and what is said below."""

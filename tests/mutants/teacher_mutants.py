@@ -138,6 +138,14 @@ MUTANTS = (
         killers=("tests/teachers/test_together.py::test_shards_of_one_size_share_a_stack_and_nothing_else",),
     ),
     Mutant(
+        name="compiled-variance-around-another-shard",
+        breaks="Compiled naive Bayes teachers measure their spread around the means of the first shard of a stack.",
+        file="teachers/compiled/gaussian_moments.py",
+        old="apart = rows[k, i, j] - means[k, c, j]",
+        new="apart = rows[k, i, j] - means[0, c, j]",
+        killers=("tests/teachers/test_compiled.py::test_no_bit_depends_on_another_shard",),
+    ),
+    Mutant(
         name="one-unsettled-shard-unsettles-all",
         breaks="A shard that cannot be solved makes all shards of its stack fail with it.",
         file="teachers/together/training.py",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mapl.teachers.compiled import compiling
-from mapl.teachers.compiled.compiling import can_compile, compiled
+from mapl.teachers.compiled.compiling import can_compile, compile_lazily
 from mapl.teachers.compiled.positive_system import factor, invert, solve
 from mapl.teachers.panel import LinearPanel, Weights
 from mapl.teachers.together import polling
@@ -103,7 +103,7 @@ def test_only_very_many_teachers_are_worth_it(monkeypatch: pytest.MonkeyPatch) -
 
 def test_without_numba_a_function_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "can_compile", lambda: False)
-    assert compiled(len) is len
+    assert compile_lazily(len) is len
 
 
 @pytest.mark.skipif(not can_compile(), reason="numba is not installed")

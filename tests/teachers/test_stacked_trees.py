@@ -55,7 +55,7 @@ def test_votes_are_those_of_predict(model: Any) -> None:
     stacked = stack_trees(panel)
     assert isinstance(stacked, TreePanel)
     assert (stacked.n_teachers, stacked.n_classes) == (9, 3)
-    rows = np.round(np.random.default_rng(8).normal(size=(MOST_TOGETHER, WIDTH)), 1)  # on thresholds, too
+    rows = np.round(np.random.default_rng(8).normal(size=(32, WIDTH)), 1)  # on thresholds, too
     rows[3, 0], rows[4, 1], rows[5, 2] = np.nan, np.inf, 1e60
     expected = panel.votes(rows).counts
     np.testing.assert_array_equal(stacked.votes(rows).counts, expected)

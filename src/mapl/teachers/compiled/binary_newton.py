@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mapl.teachers.compiled.compiling import compiled
+from mapl.teachers.compiled.compiling import compile_lazily
 from mapl.teachers.compiled.positive_system import factor, solve
 from mapl.teachers.together.binary_newton import ARMIJO, LAST_STEP, MOST_HALVES, MOST_STEPS
 
 
-@compiled
+@compile_lazily
 def fit_binary(rows: Any, targets: Any, weights: Any, penalty: Any) -> Any:
     """Minimise half the penalised squares plus the weighted loss of rows; return the weights, and who is done."""
     found = np.zeros((len(rows), rows.shape[2]))
@@ -21,7 +21,7 @@ def fit_binary(rows: Any, targets: Any, weights: Any, penalty: Any) -> Any:
     return found, settled
 
 
-@compiled
+@compile_lazily
 def _fit(rows: Any, targets: Any, weights: Any, penalty: Any, at: Any) -> bool:
     n, p = rows.shape
     across = rows.T.copy()
@@ -71,7 +71,7 @@ def _fit(rows: Any, targets: Any, weights: Any, penalty: Any, at: Any) -> bool:
     return False
 
 
-@compiled
+@compile_lazily
 def _loss(at: Any, scores: Any, targets: Any, weights: Any, penalty: Any) -> float:
     total = 0.0
     for i in range(len(scores)):

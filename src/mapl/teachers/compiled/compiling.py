@@ -22,7 +22,7 @@ def can_compile() -> bool:
     return True
 
 
-def compiled(function: Function) -> Function:
+def compile_lazily(function: Function) -> Function:
     """Have a function compiled when it is called first. What was compiled is kept beside the source, or where numba
     keeps such files; it depends on the kinds of the arguments and on nothing in them."""
     if not can_compile():

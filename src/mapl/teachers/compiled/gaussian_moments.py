@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mapl.teachers.compiled.compiling import compiled
+from mapl.teachers.compiled.compiling import compile_lazily
 
 
-@compiled
+@compile_lazily
 def class_moments(rows: Any, places: Any, n_classes: int) -> Any:
     """Return of each shard's classes how many rows they have, and the mean and variance of every column there."""
     n_shards, n, width = rows.shape

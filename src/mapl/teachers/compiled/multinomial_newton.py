@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mapl.teachers.compiled.compiling import compiled
+from mapl.teachers.compiled.compiling import compile_lazily
 from mapl.teachers.compiled.positive_system import invert
 from mapl.teachers.together.multinomial_newton import (
     ARMIJO,
@@ -18,7 +18,7 @@ from mapl.teachers.together.multinomial_newton import (
 )
 
 
-@compiled
+@compile_lazily
 def fit_multinomial(rows: Any, targets: Any, weights: Any, penalty: Any) -> Any:
     """Minimise half the penalised squares plus the weighted loss of rows; return the weights, and who is done."""
     found = np.zeros((len(rows), rows.shape[2], targets.shape[2]))
@@ -28,7 +28,7 @@ def fit_multinomial(rows: Any, targets: Any, weights: Any, penalty: Any) -> Any:
     return found, settled
 
 
-@compiled
+@compile_lazily
 def _fit(rows: Any, targets: Any, weights: Any, penalty: Any, at: Any) -> bool:
     n, n_classes = targets.shape
     across = rows.T.copy()
@@ -77,7 +77,7 @@ def _fit(rows: Any, targets: Any, weights: Any, penalty: Any, at: Any) -> bool:
     return False
 
 
-@compiled
+@compile_lazily
 def _step(
     rows: Any, across: Any, guide: Any, chance: Any, weights: Any, penalty: Any, slope: Any, size: float
 ) -> Any:
@@ -125,7 +125,7 @@ def _step(
     return at * size
 
 
-@compiled
+@compile_lazily
 def _loss(at: Any, scores: Any, targets: Any, weights: Any, penalty: Any, chance: Any) -> float:
     """Return what is minimised, and write down how probable each row finds each class."""
     n, n_classes = scores.shape

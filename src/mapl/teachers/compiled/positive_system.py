@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mapl.teachers.compiled.compiling import compiled
+from mapl.teachers.compiled.compiling import compile_lazily
 
 
-@compiled
+@compile_lazily
 def factor(matrix: Any) -> bool:
     """Replace the lower half of a matrix by its factor; return whether there is one."""
     p = len(matrix)
@@ -29,7 +29,7 @@ def factor(matrix: Any) -> bool:
     return True
 
 
-@compiled
+@compile_lazily
 def solve(lower: Any, right: Any) -> None:
     """Replace one right side by its solution."""
     p = len(lower)
@@ -45,7 +45,7 @@ def solve(lower: Any, right: Any) -> None:
             right[k] -= times * lower[i, k]
 
 
-@compiled
+@compile_lazily
 def invert(matrix: Any) -> bool:
     """Replace a matrix by its inverse; return whether there is one."""
     if not factor(matrix):

@@ -23,7 +23,7 @@ from mapl.teachers.panel.panel import count_votes
 from mapl.types import Floats, Tallies
 
 WALKERS_AT_ONCE = 1 << 18
-MOST_TOGETHER = 32
+MOST_TOGETHER = 256
 """More questions than these are asked teacher by teacher: scikit-learn walks faster once it is on its way."""
 
 SINGLE, MANY = ("DecisionTreeClassifier", "ExtraTreeClassifier"), ("RandomForestClassifier", "ExtraTreesClassifier")
