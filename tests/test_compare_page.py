@@ -51,6 +51,36 @@ def test_what_peers_are_priced_by_is_how_much_one_row_changes() -> None:
     np.testing.assert_allclose(noisy, plain, atol=0.01)
 
 
+def test_what_pate_tells_of_its_price_hides_one_teacher() -> None:
+    """One teacher moves the price by no more than the sensitivity, and that itself by no more than e^beta."""
+    pate = runpy.run_path(str(ROOT / "benchmarks" / "sanitised_pate.py"))
+    world, sigma, teachers, order, beta = np.random.default_rng(0), 4.0, 30, 6, 0.05
+    moved = []
+    for _ in range(40):
+        votes = np.where(world.random((teachers, 12)) < 0.9, 0, world.integers(3, size=(teachers, 12)))
+        found = []
+        for teacher in (votes[0], world.integers(3, size=12)):  # with the first teacher as it is, and another
+            cast = np.vstack([teacher, votes[1:]])
+            counts = np.stack([(cast == one).sum(axis=0) for one in range(3)], axis=1).astype(float)
+            e = pate["places"](counts, sigma)
+            costs = pate["Costs"].of(12.0, sigma, 3)
+            sums = costs.sensitivities(costs.cells(e), order, teachers)
+            assert (np.diff(sums) >= 0).all()
+            found.append((costs.total(costs.cells(e))[order], sums[0], pate["smooth"](sums, beta)))
+        (one, most, wide), (other, _, wide_too) = found
+        assert abs(one - other) <= most + 1e-12
+        assert most <= wide <= np.exp(beta) * wide_too * (1 + 1e-9)
+        moved.append(abs(one - other))
+    assert max(moved) > 0
+    # The divergence of two normals by hand, where one is wider by e^beta and moved by one.
+    grid = np.linspace(-30, 30, 200_001)
+    wide, narrow = 2 * np.exp(beta), 2.0
+    for one, other in ((wide, narrow), (narrow, wide)):
+        p, q = (np.exp(-((grid - at) ** 2) / (2 * s**2)) / s for at, s in ((1.0, one), (0.0, other)))
+        exact = np.log(np.sum(p**4 * q**-3.0) * (grid[1] - grid[0]) / np.sqrt(2 * np.pi)) / 3
+        assert exact <= pate["noise_cost"](4.0, beta, 2.0) * (1 + 1e-6)
+
+
 def test_the_readme_decides_and_no_more() -> None:
     """What it is, one picture, two commands, ten lines, one table, links; the rest is in docs."""
     assert len(README.split()) < 900

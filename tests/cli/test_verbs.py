@@ -80,7 +80,9 @@ def test_an_unknown_verb_is_refused() -> None:
     assert "unknown-verb" in shown.stderr
 
 
-@pytest.mark.parametrize(("typed", "told"), [("leearn", "Did you mean learn"), ("predikt", "Did you mean predict")])
+@pytest.mark.parametrize(
+    ("typed", "told"), [("predikt", "Did you mean predict"), ("aggregates", "Did you mean aggregate")]
+)
 def test_a_misspelled_verb_is_told_which_was_meant(typed: str, told: str) -> None:
     ran = CliRunner().invoke(mapl.cli.app, [typed])
     assert ran.exit_code == 2

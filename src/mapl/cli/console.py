@@ -86,7 +86,7 @@ class Refusals(TyperGroup):
 
 def _say_what_was_given(error: Any) -> None:
     """Put what was typed before the parser's complaint, which says only what it should have been."""
-    found: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+    found: list[Any] = getattr(error.__cause__, "errors", list)()
     given = found[0].get("input") if found else None
     if isinstance(given, str) and hasattr(error, "message"):
         error.message = f"{given!r} was given. {error.message}"
