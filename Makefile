@@ -47,6 +47,8 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/aggregate.py
 	$(BIN)/python benchmarks/picture.py
 	$(BIN)/python benchmarks/learn.py
+	$(BIN)/python benchmarks/peer_costs.py
+	$(BIN)/python benchmarks/sanitised_pate.py
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/cells.py
 	$(BIN)/python benchmarks/prediction.py

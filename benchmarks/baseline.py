@@ -1,11 +1,11 @@
-"""What others reach: private linear models of opacus and diffprivlib, each in a virtual environment of its own; and
-two methods of papers, a linear model of sufficient statistics and nearest neighbours, in our own code.
+"""What others reach: private linear models of opacus, diffprivlib and OpenDP, each in its own environment; and
+three methods of papers, a linear model of sufficient statistics, nearest neighbours and PATE, in our own code.
 
     python benchmarks/baseline.py adult mushroom [--seeds 2] [--bins]
 
 The tools need what mapl's own environment should not hold (torch; an older scikit-learn), so environments are made
-below benchmarks/.envs at first use, and matrices go there as .npz files. Where one cannot be made, its baseline is
-skipped with the reason.
+below benchmarks/.envs (or MAPL_PEERS) at first use, and matrices go there as .npz files. Where one cannot be made,
+its baseline is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,24 @@ HERE = Path(__file__).parent
 EPSILONS = (0.5, 1.0, 2.0)
 SPARSE = ("sst2",)  # text: opacus and diffprivlib take dense matrices only
 SPARSE_SCRIPT = "dp_sgd_text.py"
-PAPERS = {"adassp": "adassp.py", "private-knn": "private_knn.py"}
-SCRIPTS = {"dp-sgd": "dp_sgd.py", "diffprivlib": "diffprivlib_lr.py", **PAPERS}
+PAPERS = {"adassp": "adassp.py", "private-knn": "private_knn.py", "pate": "pate.py"}
+SCRIPTS = {"dp-sgd": "dp_sgd.py", "diffprivlib": "diffprivlib_lr.py", "opendp": "opendp_linear.py", **PAPERS}
 REQUIREMENTS = {
     # This spelling of torch is a build for the CPU; pinned beside opacus, it stays.
     "dp-sgd": ("torch==2.13.0", "opacus==1.5.4", "numpy>=2,<3"),
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.6.*", "numpy>=2,<3"),
+    "opendp": ("opendp==0.16.0", "numpy>=2,<3"),
 }
+LAUNCHER = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:]).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print()
+print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+sys.exit(code)
+"""
+"""A small process between: a child begins with its parent's peak of memory, and ours is large."""
+ENVIRONMENTS = Path(os.environ.get("MAPL_PEERS", HERE / ".envs"))
 
 
 @functools.cache
@@ -44,7 +56,7 @@ def environment(name: str) -> Path | None:
     """Return the interpreter of a baseline's environment, made if need be; None, with a printed reason, if not."""
     if name in PAPERS:  # they need nothing that the tests do not
         return Path(sys.executable)
-    folder = HERE / ".envs" / name
+    folder = ENVIRONMENTS / name
     python, wanted = folder / "bin" / "python", "\n".join(REQUIREMENTS[name])
     installed = folder / "installed.txt"
     if installed.exists() and installed.read_text() == wanted:
@@ -101,8 +113,8 @@ def measure(
 
     Returns
     -------
-    "accuracy" in [0, 1], of DP-SGD also the CPU "seconds" of training, or None where there is no environment for
-    the baseline; the reason is printed.
+    "accuracy" in [0, 1], of DP-SGD also the CPU "seconds" of training; "cpu_seconds" and "peak_mb" of the whole
+    process, imports and reading included. None where there is no environment for it; the reason is printed.
     """
     if name == "diffprivlib" and X_public is None:
         raise ValueError("diffprivlib bounds the norm of a row by public rows; give X_public.")
@@ -119,15 +131,23 @@ def measure(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "split.npz"
         np.savez(path, **arrays)
-        done = subprocess.run(
-            [python, HERE / script, path, str(epsilon), str(seed)],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-            env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ},
-        )
-    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return told
+        said, cost = run_measured([python, HERE / script, path, str(epsilon), str(seed)])
+    told: dict[str, float] = json.loads(said.splitlines()[-1])
+    return told | cost
+
+
+def run_measured(command: Sequence[str | Path]) -> tuple[str, dict[str, float]]:
+    """Run a process with one thread for numbers; return what it says, its CPU seconds and its peak of memory."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", LAUNCHER, *map(str, command)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ},
+    )
+    said, _, cost = done.stdout.rstrip("\n").rpartition("\n")
+    seconds, peak = map(float, cost.split())
+    return said, {"cpu_seconds": seconds, "peak_mb": peak}
 
 
 def accuracies(baseline: str, encoded: list[Matrices], epsilon: float) -> list[float]:

