@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from mapl.data import Column, Schema, draft_schema
-from mapl.data.encoding import encoder as module
+from mapl.data.encoding import layout as module
 from mapl.data.encoding.choice import encoder_for, with_bins
 from mapl.data.encoding.encoded_rows import WIDE, EncodedRows
 from mapl.data.encoding.encoder import Encoder

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.encoding.choice import encoder_for, with_bins
 from mapl.data.encoding.encoder import Encoder
 from mapl.data.moments.feature_map import FeatureMap
-from mapl.data.moments.residuals import RowMap
+from mapl.data.moments.row_map import RowMap
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.schema import draft_schema
 from mapl.students.file.student_file import dumps, loads
 from mapl.students.images.blend import DOUBT, KERNEL, SURENESS, BlendStudent
 from mapl.students.moments.linear import LinearStudent
