@@ -58,7 +58,12 @@ def test_from_a_plan_to_predictions(mapl: Callable[..., Any]) -> None:
     assert ran.code == 0, ran.stderr
     assert mapl("report", "together", "--out", "again.html").code == 0
     assert mapl("ledger", "verify", "run-north").code == 0
-    assert mapl("site", "plan", "north.csv", "--name", "north", "--out", "run-north").code == 2
+    again = mapl("site", "plan", "north.csv", "--name", "north", "--out", "run-north", "--json")
+    assert again.code == 0
+    assert Path(json.loads(again.stdout)["file"]).read_bytes() == Path(answers[0]).read_bytes()
+    refused = mapl("site", "plan", "south.csv", "--name", "south", "--out", "run-north")
+    assert refused.code == 2
+    assert "holds all answers of a site, and none of south" in " ".join(refused.stderr.split())
 
 
 def test_rounds_go_back_and_forth(mapl: Callable[..., Any]) -> None:

@@ -99,6 +99,8 @@ def test_a_prepared_key_gives_the_same_digests(secret: bytes, contents: list[byt
     assert list(prepared.digests(contents)) == expected
     assert prepared.remainders(contents, divisor).tolist() == [int(one.hex(), 16) % divisor for one in expected]
     assert repr(prepared) == "KeyedHash(...)"
+    with pytest.raises(InvalidParameter, match="at most 64"):
+        KeyedHash(bytes(65))
 
 
 def test_hashes_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,9 +106,16 @@ def test_a_person_at_several_sites_shares_the_budget_among_them(tmp_path: Path) 
 
 
 def test_an_answer_is_given_once(three: Federation) -> None:
-    three.site("north").answer()
-    with pytest.raises(InvalidParameter, match="finished run"):
-        three.site("north").answer()
+    """Who asks again is told the same, and nothing is spent; another site has no business in that folder."""
+    here = three.site("north")
+    first, ledger = here.answer(), here.folder.ledger.read_bytes()
+    assert three.site("north").answer().to_bytes() == first.to_bytes()
+    assert here.folder.ledger.read_bytes() == ledger
+    with pytest.raises(InvalidParameter, match="holds all answers of a site, and none of south"):
+        replace(three.site("south"), folder=here.folder).answer()
+    here.file_of(first).unlink()
+    with pytest.raises(InvalidParameter, match="none of north"):
+        here.answer()
 
 
 def test_a_killed_site_sends_what_is_on_record(three: Federation) -> None:

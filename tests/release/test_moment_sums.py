@@ -137,7 +137,7 @@ def test_sums_of_another_shape_are_not_released() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="delta is 0; the normal noise of moments needs a positive delta"):
+    with pytest.raises(InvalidParameter, match="delta is 0; the normal noise of sums needs a positive delta"):
         MomentSums.for_budget(Budget(1.0, 0.0), entries=(4,))
     with pytest.raises(CannotCalibrate, match="raise the budget"):
         MomentSums.for_budget(Budget(1e-5, 1e-12), entries=(4,) * 8)

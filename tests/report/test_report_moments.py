@@ -119,6 +119,17 @@ def test_the_page_shows_columns_and_words(summed_run: Run, worded_run: Run) -> N
     assert "w30" in worded.text
 
 
+def test_a_kernel_beside_the_linear_model_is_told(summed_run: Run) -> None:
+    plain = summed_run.report()
+    blended = replace(plain, method=replace(plain.method, beside_kernel=True))
+    page, before = parse(render(blended)).text, parse(render(plain)).text
+    for untrue in ("The student is a linear model, and", "The model is linear.", "A linear model (the student)"):
+        assert untrue in before
+        assert untrue not in page
+    assert "kernel" not in before
+    assert page.count("kernel") >= 4  # at the head, in the list of steps, above the weights, among the limits
+
+
 def test_nothing_is_said_that_is_not_true_of_sums(summed_run: Run, worded_run: Run, seeded_sums: Run) -> None:
     for run in (summed_run, worded_run, seeded_sums):
         root = parse(render(run.report(settings={"method": "moments", "student": "auto"})))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from mapl.data.encoding.encoder import Encoder
 from mapl.data.moments.feature_map import FeatureMap
 from mapl.data.moments.row_map import RowMap
 from mapl.data.tables.classes import Classes
-from mapl.students.file.student_file import dumps, loads
+from mapl.errors import InvalidData
+from mapl.students.file.student_file import dumps, loads, name_learner
 from mapl.students.images.blend import DOUBT, KERNEL, SURENESS, BlendStudent
 from mapl.students.moments.linear import LinearStudent
 from mapl.students.moments.student import BLENDED, LINEAR, MomentsLesson, MomentsStudent, sees_images
@@ -60,6 +62,8 @@ def test_images_get_a_kernel_beside_the_linear_model(taught: Any) -> None:
     assert (chances >= 0).all()
     assert (made.predict_codes(others) == chances.argmax(axis=1)).all()
     assert (made.predict_codes(others) == truth).mean() > 0.8
+    encoded = made.model.steps[0][1].transform(others)
+    assert made.model.steps[-1][1].predict_proba(encoded[:0]).shape == (0, chances.shape[1])
 
 
 def test_it_says_what_both_say_together(taught: Any) -> None:
@@ -80,11 +84,17 @@ def test_it_says_what_both_say_together(taught: Any) -> None:
     np.testing.assert_allclose(both.predict_proba(encoded), expected, atol=2e-3)
 
 
-def test_a_student_file_holds_it(taught: Any) -> None:
+def test_a_student_file_holds_it(taught: Any, tmp_path: Path) -> None:
     student, rows, lesson = taught
     made = student.train(rows, lesson)
     again = loads(dumps(made))
     assert np.array_equal(again.predict_proba(rows), made.predict_proba(rows))
+    path = tmp_path / "student.skops"
+    path.write_bytes(dumps(made))
+    assert name_learner(path) == BLENDED
+    path.write_bytes(b"PK")
+    with pytest.raises(InvalidData, match="damaged"):
+        name_learner(path)
 
 
 def test_what_nobody_speaks_for_is_even() -> None:

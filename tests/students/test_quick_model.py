@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
 from export_students import questions_of, student_of
-from forger import of_numbers, rewritten
+from forger import node, of_numbers, rewritten
 
 from mapl.errors import InvalidData
 from mapl.students import save
@@ -71,6 +73,55 @@ def test_what_is_no_student_of_moments_is_refused_as_ever(change: Any) -> None:
         with pytest.raises(InvalidData):
             loads(forged, to_predict=to_predict)
     assert "antigravity" not in sys.modules
+
+
+def shadowed(plan: dict[str, Any]) -> None:
+    """A Pipeline with an attribute that hides one of its methods."""
+    plan["content"]["content"]["_iter"] = node("builtins.str", "JsonNode", content="null", is_json=True)
+    plan["content"]["key_types"]["content"].append(node("builtins.str", "TypeNode"))
+
+
+def listed(plan: dict[str, Any]) -> None:
+    """Classes in a list instead of an array."""
+    names = [node("builtins.str", "JsonNode", content=json.dumps(one), is_json=True) for one in ("no", "yes")]
+    model = steps_of(plan)[1]["content"][1]
+    model["content"]["content"]["classes"] = node("builtins.list", "ListNode", content=names)
+
+
+@pytest.mark.parametrize("change", [shadowed, listed])
+def test_what_scikit_learn_might_read_otherwise_is_left_to_it(change: Any) -> None:
+    forged = rewritten(dumps(student_of("moments")), plan=change)
+    try:
+        expected: type | None = type(loads(forged).model)
+    except InvalidData:
+        expected = None
+    if expected is None:
+        with pytest.raises(InvalidData):
+            loads(forged, to_predict=True)
+    else:
+        assert type(loads(forged, to_predict=True).model) is expected
+
+
+@pytest.mark.parametrize("change", ["fewer", "gaps", "flat", "words"])
+def test_arrays_that_do_not_fit_make_no_quick_model(change: str) -> None:
+    content = dumps(student_of("moments"))
+    with ZipFile(io.BytesIO(content)) as archive:
+        arrays = {one: np.load(io.BytesIO(archive.read(one))) for one in archive.namelist() if one.endswith(".npy")}
+    name = min((one for one in arrays if arrays[one].dtype.kind == "f"), key=lambda one: arrays[one].size)
+    other = {
+        "fewer": arrays[name][:-1],
+        "gaps": np.full_like(arrays[name], np.nan),
+        "flat": arrays[name].ravel(),
+        "words": arrays[name].astype(str),
+    }[change]
+    written = io.BytesIO()
+    np.save(written, other)
+    forged = rewritten(content, **{name: written.getvalue()})
+    try:
+        read = loads(forged, to_predict=True)
+    except InvalidData:
+        return  # refused is as good
+    assert type(read.model) is not QuickLinear
 
 
 def test_an_array_of_objects_is_never_unpickled() -> None:

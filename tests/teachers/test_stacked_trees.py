@@ -85,6 +85,13 @@ def test_what_is_no_small_matrix_of_numbers_is_asked_teacher_by_teacher(monkeypa
         stacked.votes(rows[:2])
 
 
+def test_rows_of_gaps_alone_are_answered_too() -> None:
+    """With teachers and without: whether there is an answer at all must not tell who failed."""
+    gaps = np.full((2, WIDTH), np.nan)
+    for panel in (panel_of(DecisionTreeClassifier()), ModelPanel((None,) * 9, 3, alone=False)):
+        np.testing.assert_array_equal(stack_trees(panel).votes(gaps).counts, panel.votes(gaps).counts)
+
+
 @pytest.mark.parametrize("model", [OwnTree(), HistGradientBoostingClassifier(max_iter=2)], ids=repr)
 def test_other_models_are_not_stacked(model: Any) -> None:
     panel = panel_of(model, 2, failed=None)

@@ -68,17 +68,17 @@ class ByVotes:
     def of(cls, agreed: SitesPlan, case: Case) -> Self:
         """Fix questions and noise by the public rows, as every site does."""
         request, n_public = agreed.request, n_rows(case.public.rows)
+        n_teachers = _within_limits(request.n_teachers)
         asked = order_questions(n_public)[: request.asked(n_public)]
         mechanism = VoteSums.for_votes(request.budget, n_questions=len(asked), n_classes=len(request.classes))
         questions = hashlib.sha256(canonical([agreed.public, asked.tolist(), agreed.learner]).encode()).hexdigest()
-        assert request.n_teachers is not None
         plan = make_plan(
             request.terms,
             [Stage(VOTES, mechanism.name, mechanism.parameters, request.budget)],
-            ("votes at every site", f"{request.n_teachers} teachers at each", f"{len(asked)} questions"),
+            ("votes at every site", f"{n_teachers} teachers at each", f"{len(asked)} questions"),
             classes=request.classes.names,
             n_queries=len(asked),
-            n_teachers=request.n_teachers,
+            n_teachers=n_teachers,
         )
         return cls(agreed, PlannedVotes(request, plan, SumsStage(mechanism, VOTES, questions)), asked, mechanism)
 
@@ -138,12 +138,7 @@ def settle_votes(agreed: SitesPlan, n_public: int) -> SitesPlan:
     """Fix how many teachers a site has and about how many rows they vote, where the agreement leaves that open."""
     n_sites, budget = len(agreed.sites), agreed.site_budget
     people = None if agreed.n_rows is None else max(1, agreed.n_rows // n_sites)
-    n_teachers = agreed.n_teachers or teachers_for(people, budget)[0]
-    if n_teachers > MOST_TEACHERS:
-        raise InvalidParameter(
-            f"A site would have {n_teachers} teachers; at most {MOST_TEACHERS} are allowed. Ask for fewer with "
-            f"{spell('teachers')}."
-        )
+    n_teachers = _within_limits(agreed.n_teachers or teachers_for(people, budget)[0])
     n_queries = agreed.n_queries
     if n_queries is None:
         nearly = VoteSums.for_votes(budget, n_questions=FEWEST_QUESTIONS, n_classes=len(agreed.classes))
@@ -151,3 +146,13 @@ def settle_votes(agreed: SitesPlan, n_public: int) -> SitesPlan:
         n_queries = max(FEWEST_QUESTIONS, round((LEAD * mu * n_teachers) ** 2 * n_sites))
     learner = agreed.learner or DEFAULT_TEACHER
     return replace(agreed, n_teachers=n_teachers, n_queries=min(n_queries, n_public), learner=learner)
+
+
+def _within_limits(n_teachers: int | None) -> int:
+    """Return how many teachers a site has; a plan that somebody wrote by hand may name none, or too many."""
+    if n_teachers is None or not 1 <= n_teachers <= MOST_TEACHERS:
+        raise InvalidParameter(
+            f"A site would have {'no number of' if n_teachers is None else n_teachers} teachers; 1 to "
+            f"{MOST_TEACHERS} are allowed. Give another number with {spell('teachers')} when the plan is made."
+        )
+    return n_teachers

@@ -72,7 +72,8 @@ class SiteAnswer:
                 raise ValueError
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise InvalidData(
-                f"{source} is no answer of a site, or was changed on its way; let the site send it again."
+                f"{source} is no answer of a site, or was changed on its way; let the site send it again. Files of "
+                "rounds that are over (rounds-1.json) are no answers."
             ) from None
         return found
 

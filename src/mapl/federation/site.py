@@ -13,6 +13,7 @@ from mapl.federation.rounds import Heard
 from mapl.federation.stated import state_site
 from mapl.federation.ways import way_of
 from mapl.noise import SeededCoins, SystemCoins
+from mapl.parameters import spell
 from mapl.pipeline.learners import TIME_LIMIT
 from mapl.pipeline.methods.method import Prepared
 from mapl.pipeline.runs.folder import RunFolder
@@ -54,6 +55,8 @@ class Site:
         heard = Heard(agreed.digest) if heard is None else heard
         if heard.agreement != agreed.digest:
             raise InvalidData("The rounds that are over belong to another plan; fetch those of this one.")
+        if self.folder.finished:
+            return self._told_before(heard)
         self.folder.refuse_if_used()
         coins = SystemCoins() if seed is None else SeededCoins(seed)
         key = self.folder.read_key(seed)
@@ -92,6 +95,17 @@ class Site:
             return None
         (found,) = read_answers([path])
         return found if (found.agreement, found.heard) == (heard.agreement, heard.digest) else None
+
+    def _told_before(self, heard: Heard) -> SiteAnswer:
+        """Return an answer of a site that has answered all rounds, which costs nothing."""
+        found = self.sent(heard)
+        if found is None:
+            raise InvalidParameter(
+                f"{self.folder.path} holds all answers of a site, and none of {self.name} to this round of this "
+                "plan. Give name, plan and rounds that belong to it; for another site or plan, give another "
+                f"{spell('out')}. Nothing was spent now."
+            )
+        return found
 
     def file_of(self, answer: SiteAnswer) -> Path:
         """Return the file that may leave the site."""

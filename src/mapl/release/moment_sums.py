@@ -93,7 +93,7 @@ class MomentSums:
         """
         if budget.delta == 0:
             raise InvalidParameter(
-                "delta is 0; the normal noise of moments needs a positive delta, for example 1e-6. Cells need none."
+                "delta is 0; the normal noise of sums needs a positive delta, for example 1e-6. Cells need none."
             )
         usable(budget, sum(entries))
         given = (1.0,) * len(entries) if shares is None else shares

@@ -80,6 +80,7 @@ class MethodShown:
     summing: StatedSums | None = None
     selected: str | None = None
     columns: str = ""
+    beside_kernel: bool = False
     number_range: NumberRange | None = None
     """Where labels go from and to, if they are numbers; the classes are its ends then."""
 
@@ -124,6 +125,7 @@ class Report:
         cells: pa.Table | None = None,
         weights: pa.Table | None = None,
         columns: str = "",
+        beside_kernel: bool = False,
     ) -> Self:
         """Gather the report of a run from its public files.
 
@@ -143,6 +145,8 @@ class Report:
             What the student of a run by moments goes by, as it published it.
         columns
             How many columns of each kind were declared or drafted, in words.
+        beside_kernel
+            Whether a kernel stands beside the linear model of a run by moments, as on images.
 
         Raises
         ------
@@ -156,6 +160,7 @@ class Report:
         _refuse_other_run(statement, coverage)
         guarantee = Guarantee.of(statement, plan)
         method = replace(_method(statement, plan, declared, dict(settings or {})), columns=columns)
+        method = replace(method, beside_kernel=beside_kernel)
         trail = Trail.of(statement, plan, ledger)
         cell_map = None
         if cells is not None and method.counting is not None:

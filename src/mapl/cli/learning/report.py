@@ -146,6 +146,7 @@ def write_report_of(
         cells=_cells(folder, published),
         weights=_weights(folder, published),
         columns=_columns(folder),
+        beside_kernel=_stands_beside_kernel(folder),
     )
     if to is None:
         folder.report.unlink(missing_ok=True)  # it is made anew from public files whenever it is asked for
@@ -161,6 +162,14 @@ def _columns(folder: RunFolder) -> str:
 
     path = folder.public / SCHEMA
     return describe_kinds(Schema.read(path)) if path.exists() else ""
+
+
+def _stands_beside_kernel(folder: RunFolder) -> bool:
+    """Say whether the student's file tells of a kernel beside the linear model of moments."""
+    from mapl.students.file.student_file import name_learner
+    from mapl.students.moments.student import BLENDED
+
+    return folder.student.exists() and name_learner(folder.student) == BLENDED
 
 
 def _cells(folder: RunFolder, published: Publication) -> Table | None:

@@ -9,6 +9,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from mapl.errors import InvalidParameter
+
 BLOCK_BYTES = 64
 DIGEST_BYTES = 32
 AT_ONCE = 1 << 14
@@ -18,6 +20,8 @@ class KeyedHash:
     """HMAC-SHA256 (RFC 2104) with one key, of at most 64 bytes. Private."""
 
     def __init__(self, secret: bytes) -> None:
+        if len(secret) > BLOCK_BYTES:
+            raise InvalidParameter(f"The key has {len(secret)} bytes; at most {BLOCK_BYTES} are allowed.")
         padded = np.frombuffer(secret.ljust(BLOCK_BYTES, b"\0"), dtype=np.uint8)
         self._inner = hashlib.sha256((padded ^ 0x36).tobytes())
         self._outer = hashlib.sha256((padded ^ 0x5C).tobytes())

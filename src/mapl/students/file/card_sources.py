@@ -82,7 +82,8 @@ SUMS = CardSource(
     seen="Noisy sums over all private records, which were released under the privacy statement below, and public "
     "rows without labels. No private row, label or true sum was seen by this model, and none is in its file.",
     limits=(
-        "It is a linear model, or was taught by one: what only several columns together tell, it hardly learns.",
+        "It is a linear model, was taught by one, or both: what only several columns together tell it hardly "
+        "learns.",
         "It repeats what most records say, mistakes and unfairness included, and the noise of the sums adds "
         "mistakes of its own; weights.parquet tells by how much noise may have moved each column.",
         "Rare classes and small groups suffer most: they add little to a sum, and the noise is the same. Look at "

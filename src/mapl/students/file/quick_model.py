@@ -26,6 +26,9 @@ MODELS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 }
 """What comes after the encoder -> who predicts the same, and what it is made of."""
 
+SETTINGS = {"memory", "verbose", "transform_input"}
+"""What a Pipeline has beside its steps, and mapl never sets."""
+
 VERSION = "_sklearn_version"
 """What scikit-learn notes in every object of its own; whoever reads a file compares versions elsewhere."""
 
@@ -47,17 +50,37 @@ def quick_model(plan: dict[str, Any], read: Read) -> Any | None:
     try:
         settings = _parts(plan, PIPELINE)
         first, last = (_pair(step) for step in _items(settings.pop("steps"), "list", "ListNode"))
-        if any(_plain(part, read) not in (None, False) for part in settings.values()):
+        if not settings.keys() <= SETTINGS or any(
+            _plain(part, read) not in (None, False) for part in settings.values()
+        ):
             return None
         encoder = {name: _plain(part, read) for name, part in _parts(first, ENCODER).items()}
-        layout = RowLayout.of(encoder.pop("columns"), bins=encoder.pop("bins"))
-        if not encoder.keys() <= {"dense"} or layout.texts or layout.keeps_zeros:  # what may come out sparse
+        bins = encoder.pop("bins")
+        layout = RowLayout.of(encoder.pop("columns"), bins=bins)
+        if type(bins) is not bool or not encoder.keys() <= {"dense"}:
+            return None
+        if layout.texts or layout.keeps_zeros:  # what may come out sparse
             return None
         model, wanted = MODELS[_name(last)]
         own = {name: _plain(part, read) for name, part in _parts(last, _name(last)).items()}
-        return model(layout, *(own[name] for name in wanted)) if own.keys() == set(wanted) else None
-    except (_OtherModel, KeyError, TypeError, ValueError):
+        return (
+            model(layout, *(own[name] for name in wanted))
+            if own.keys() == set(wanted) and _fit(own, layout)
+            else None
+        )
+    except (_OtherModel, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         return None
+
+
+def _fit(own: dict[str, Any], layout: RowLayout) -> bool:
+    """Say whether arrays of a model fit each other and the encoded rows, and hold numbers to compute with."""
+    turn, weights = own["turn"], own["weights"]
+    arrays = [own[name] for name in ("turn", "weights", "classes") if name in own]
+    if not all(isinstance(one, np.ndarray) for one in arrays):
+        return False
+    numbers = all(one.dtype.kind == "f" and one.ndim == 2 and np.isfinite(one).all() for one in (turn, weights))
+    joined = numbers and turn.shape == (layout.width + 1, len(weights))
+    return bool(joined and ("classes" not in own or own["classes"].shape == weights.shape[1:]))
 
 
 def _name(node: dict[str, Any]) -> str:

@@ -107,6 +107,15 @@ def load(path: str | os.PathLike[str], *, to_predict: bool = False) -> Student:
     return loads(content, source=str(path), to_predict=to_predict)
 
 
+def name_learner(path: Path) -> str:
+    """Return what a student file says about who learned, without building the model."""
+    try:
+        with ZipFile(path) as archive:
+            return str(json.loads(archive.read(ABOUT))["learner"])
+    except (BadZipFile, KeyError, TypeError, ValueError):
+        raise InvalidData(f"{path} is damaged or was not written by mapl; restore it.") from None
+
+
 def loads(content: bytes, *, source: str = "The student file", to_predict: bool = False) -> Student:
     """Read a student from what `dumps` returned."""
     try:

@@ -87,7 +87,7 @@ def anchors_among(n: int) -> NDArray[np.int64]:
 def weigh(points: Singles, anchors: Singles, rate: float, dual: Singles) -> Singles:
     """Return what the kernel of points and anchors says, block by block; memory is bounded by a block."""
     step = max(1, DISTANCES_AT_ONCE // len(anchors))
-    blocks = [points[start : start + step] for start in range(0, len(points), step)]
+    blocks = [points[start : start + step] for start in range(0, max(1, len(points)), step)]
     return np.concatenate([gaussian(block, anchors, rate) @ dual for block in blocks])
 
 

@@ -148,6 +148,8 @@ class TreePanel:
         with np.errstate(over="ignore"):
             short = rows.astype(np.float32)
         whole = np.isfinite(short).all(axis=1)  # scikit-learn says itself what gaps mean to it
+        if not whole.any():
+            return self.panel.votes(rows)
         votes = np.full((int(np.count_nonzero(whole)), self.n_teachers), FALLBACK, dtype=np.int64)
         votes[:, models] = self.trees.votes(np.ascontiguousarray(short[whole]))
         counts = np.empty((len(rows), self.n_classes), dtype=np.int32)
