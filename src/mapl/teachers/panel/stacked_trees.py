@@ -165,9 +165,10 @@ class TreePanel:
 def stack_trees(panel: ModelPanel) -> ModelPanel | TreePanel:
     """Return a panel that asks trees together, where all its models are such."""
     models = [model for model in panel.models if model is not None]
-    if not models or not all(isinstance(model, FittedEstimator) for model in models):
+    fitted = [model for model in models if isinstance(model, FittedEstimator)]
+    if len(fitted) < len(models):
         return panel
-    stacked = StackedTrees.of(models, panel.n_classes)  # type: ignore[arg-type]
+    stacked = StackedTrees.of(fitted, panel.n_classes)
     return panel if stacked is None else TreePanel(stacked, panel)
 
 
