@@ -241,7 +241,7 @@ class _Course:
         for coef in coefs:
             lengths = lengths + np.array([np.dot(one, one) for one in coef.reshape(len(coef), -1)])
         loss: Matrices = -np.mean(each, axis=1).sum(axis=1)
-        loss = loss + (0.5 * self.settings.alpha) * lengths / targets.shape[1]
+        loss += (0.5 * self.settings.alpha) * lengths / targets.shape[1]
         return loss
 
     def _move(self, slopes: Matrices) -> None:
