@@ -32,3 +32,17 @@ def test_every_case_has_a_stored_ratio_and_no_vote_is_slower_than_the_loop(guard
     kept = json.loads((BENCHMARKS / "results" / "scale.json").read_text())["times faster than the loop"]
     assert set(kept) == {f"{name}, {n_classes}, {width}" for name, _, n_classes, width, _ in guard.CASES}
     assert all(ratio > 1 for ratio in kept.values())
+
+
+def test_every_compiled_case_has_a_stored_ratio(guard: Any) -> None:
+    kept = json.loads((BENCHMARKS / "results" / "scale.json").read_text())[guard.NUMBA]
+    compiled = [case for case in guard.CASES if isinstance(case[1], guard.COMPILED)]
+    assert set(kept) == {f"{name}, {n_classes}, {width}" for name, _, n_classes, width, _ in compiled}
+
+
+def test_what_was_found_is_told_with_the_load(guard: Any) -> None:
+    found = {guard.LOOP: {"ridge": 30.0}, guard.NUMBA: {}, guard.PRODUCT: {"voting": 0.5}}
+    assert "nothing has become slower" in guard.in_words(found, [], "load 2")
+    told = guard.in_words(found, ["ridge: 1.00, stored 30.00"], "load 2")
+    assert "(load 2): ridge: 1.00, stored 30.00." in told
+    assert "By numba, not looked at" in told

@@ -25,7 +25,7 @@ from mapl.engines.opening import open_cluster
 from mapl.errors import InvalidParameter
 from mapl.teachers.ballot import Ballot
 from mapl.teachers.learners.learner import Learner
-from mapl.teachers.together.polling import batches, count_together, hasten, train_batch
+from mapl.teachers.together.polling import batches, count_together, hasten, train_batch, worth_it
 from mapl.teachers.together.recognition import syllabus_of, syllabus_to_keep
 from mapl.teachers.workers.dispatch import bench, replies
 from mapl.teachers.workers.pool import n_workers
@@ -179,7 +179,10 @@ def _heard(
 ) -> Iterator[None]:
     """Have every teacher that is missing vote; yield whenever some have."""
     parcel_of = partial(_parcel, sharded, held_out)
-    syllabus = syllabus_of(learner, read_questions(job)) if isinstance(ballot, Ballot) else None
+    asked = read_questions(job)
+    syllabus = syllabus_of(learner, asked) if isinstance(ballot, Ballot) else None
+    if syllabus is not None and not worth_it(syllabus, asked.shape[1], n_workers(n_jobs)):
+        syllabus = None
     if syllabus is None or not isinstance(ballot, Ballot):
         with closing(replies(job, parcel_of, ballot.missing(), n_jobs, cluster=cluster)) as came:
             for k, reply in came:

@@ -41,6 +41,7 @@ from mapl.planning.costs.reckoning import MeasuredRates
 from mapl.planning.costs.work import CostLine, Sizes, Work
 from mapl.teachers import as_learner, poll
 from mapl.teachers.learners.learner import Learner
+from mapl.teachers.together.networks import Networks
 from mapl.teachers.together.recognition import syllabus_of
 from mapl.types import Budget, Labels
 
@@ -205,7 +206,8 @@ def _teachers(sizes: Sizes, model: Any) -> Work:
     public = made.rows(0, PUBLIC)
     encoder = for_teachers(make_shared_encoder(made.given.schema, public, [model]))
     learner = as_learner(model, made.given.classes, made.given.schema, encoder)
-    together = syllabus_of(learner) is not None
+    syllabus = syllabus_of(learner)
+    together = syllabus is not None and not isinstance(syllabus.family, Networks)  # those may go to processes
     few, many = TOGETHER if together else ONE_BY_ONE
     # Processes of teachers have clocks of their own.
     clock = time.process_time if together else time.perf_counter

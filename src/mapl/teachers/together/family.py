@@ -26,11 +26,14 @@ class Stack:
         Shards x rows x columns.
     places
         The place of each row's class among the classes of its own shard.
+    seeds
+        The number of each teacher, for those that draw lots.
     """
 
     rows: Floats
     places: NDArray[np.int64]
     n_classes: int
+    seeds: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from mapl.teachers.together.centroids import Centroids
 from mapl.teachers.together.family import TeacherFamily
 from mapl.teachers.together.logistic import Logistic
 from mapl.teachers.together.naive_bayes import BernoulliBayes, GaussianBayes
+from mapl.teachers.together.networks import Networks
 from mapl.teachers.together.ridge import Ridge
 from mapl.teachers.together.scaling import Scaling
 
@@ -43,14 +44,15 @@ class Syllabus:
     classes: Classes
     encoder: Any | None
     scaling: Scaling | None
-    family: TeacherFamily
+    family: TeacherFamily | Networks
 
 
 def syllabus_to_keep(learner: Any) -> Syllabus | None:
     """Return how teachers whose weights are kept are trained together; None where something else is kept."""
     if type(learner) is not Keeping or learner.keep is not as_weights:
         return None
-    return syllabus_of(learner.learner)
+    syllabus = syllabus_of(learner.learner)
+    return None if syllabus is None or isinstance(syllabus.family, Networks) else syllabus
 
 
 def syllabus_of(learner: Any, questions: Rows | None = None) -> Syllabus | None:
@@ -73,12 +75,19 @@ def syllabus_of(learner: Any, questions: Rows | None = None) -> Syllabus | None:
     if len(steps) != (1 if scaling is None else 2):
         return None
     family = family_of(steps[-1])
+    if isinstance(family, Networks) and scaling is not None:
+        return Syllabus(
+            learner.classes,
+            learner.encoder,
+            None,
+            replace(family, scales=(scaling.with_mean, scaling.with_std)),
+        )
     if family is None or (scaling is not None and not family.scalable):
         return None
     return Syllabus(learner.classes, learner.encoder, scaling, family)
 
 
-def family_of(model: Any) -> TeacherFamily | None:
+def family_of(model: Any) -> TeacherFamily | Networks | None:
     """Return the family of a model of scikit-learn, None if it has none."""
     make = _MAKERS.get(type(model).__name__)
     return make(model) if make is not None and _is_original(type(model)) else None
@@ -107,9 +116,16 @@ def _is_original(kind: type) -> bool:
     import sklearn.linear_model
     import sklearn.naive_bayes
     import sklearn.neighbors
+    import sklearn.neural_network
     import sklearn.preprocessing
 
-    rooms = (sklearn.linear_model, sklearn.naive_bayes, sklearn.neighbors, sklearn.preprocessing)
+    rooms = (
+        sklearn.linear_model,
+        sklearn.naive_bayes,
+        sklearn.neighbors,
+        sklearn.neural_network,
+        sklearn.preprocessing,
+    )
     return any(getattr(room, kind.__name__, None) is kind for room in rooms)
 
 
@@ -157,10 +173,36 @@ def _centroids(model: Any) -> Centroids | None:
     return Centroids() if known and getattr(model, "priors", "uniform") == "uniform" else None
 
 
-_MAKERS: dict[str, Callable[[Any], TeacherFamily | None]] = {
+def _networks(model: Any) -> Networks | None:
+    seed, hidden = model.random_state, np.atleast_1d(np.asarray(model.hidden_layer_sizes))
+    known = model.solver == "adam" and model.activation == "relu" and not model.early_stopping
+    known = known and not model.warm_start and not model.verbose and hidden.ndim == 1 and hidden.dtype.kind in "iu"
+    known = known and hidden.size > 0 and (seed is None or type(seed) is int)
+    known = known and all(_positive(each) for each in (*hidden.tolist(), model.max_iter, model.epsilon))
+    known = known and (model.batch_size == "auto" or _positive(model.batch_size))
+    if not known:
+        return None
+    return Networks(
+        hidden=tuple(hidden.tolist()),
+        alpha=float(model.alpha),
+        batch_size=None if model.batch_size == "auto" else int(model.batch_size),
+        rate=float(model.learning_rate_init),
+        max_iter=int(model.max_iter),
+        shuffle=bool(model.shuffle),
+        seed=seed,
+        tol=float(model.tol),
+        beta_1=float(model.beta_1),
+        beta_2=float(model.beta_2),
+        epsilon=float(model.epsilon),
+        patience=float(model.n_iter_no_change),
+    )
+
+
+_MAKERS: dict[str, Callable[[Any], TeacherFamily | Networks | None]] = {
     "RidgeClassifier": _ridge,
     "LogisticRegression": _logistic,
     "GaussianNB": _gaussian,
     "BernoulliNB": _bernoulli,
     "NearestCentroid": _centroids,
+    "MLPClassifier": _networks,
 }

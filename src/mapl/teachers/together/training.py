@@ -13,7 +13,8 @@ from mapl.data.tables.rows import Rows, is_sparse
 from mapl.data.units.shards import Sharded
 from mapl.teachers.learners.spelling import natural
 from mapl.teachers.panel.linear import MOST, LinearPanel, Weights
-from mapl.teachers.together.family import Solved, Stack
+from mapl.teachers.together.family import Solved, Stack, TeacherFamily
+from mapl.teachers.together.networks import Network, Networks
 from mapl.teachers.together.recognition import Syllabus, sound
 from mapl.types import Flags, Floats, Labels
 
@@ -29,7 +30,7 @@ class TrainedTogether:
     that must be trained one by one, since something in their shard is unusual.
     """
 
-    weights: dict[int, Weights | None] = field(default_factory=dict)
+    weights: dict[int, Weights | Network | None] = field(default_factory=dict)
     own_errors: dict[int, tuple[int, int]] = field(default_factory=dict)
     left: list[int] = field(default_factory=list)
 
@@ -69,6 +70,9 @@ def study(syllabus: Syllabus, lessons: Iterable[ShardLesson], trained: TrainedTo
         for (n, _), group in groups.items():
             width = n if syllabus.family.narrows else max(n, group[0].rows.shape[1])
             at_once = max(1, NUMBERS_AT_ONCE // (n * width))
+            if isinstance(syllabus.family, Networks):
+                size = max(n * width, 8 * syllabus.family.n_weights(width))
+                at_once = max(1, NUMBERS_AT_ONCE // size)
             for start in range(0, len(group), at_once):
                 _learn(syllabus, group[start : start + at_once], trained)
 
@@ -85,8 +89,8 @@ def make_lessons(
     rank = np.argsort(np.argsort(natural(syllabus.classes)))  # learners know classes in the order of their names
     present, places = _present_classes(rank[labels], aside, bounds, len(rank))
     codes_by_rank, n_present = np.argsort(rank), np.count_nonzero(present, axis=1).tolist()
-    lessons = []
-    for at, (k, rows) in enumerate(_encoded(syllabus.encoder, sharded, teachers, bounds)):
+    lessons, as_they_are = [], isinstance(syllabus.family, Networks)
+    for at, (k, rows) in enumerate(_encoded(syllabus.encoder, sharded, teachers, bounds, as_they_are)):
         own = slice(bounds[at], bounds[at + 1])
         if n_present[at] < 2:
             trained.weights[k] = None
@@ -116,9 +120,11 @@ def _present_classes(
 
 
 def _encoded(
-    encoder: Any, sharded: Sharded, teachers: Sequence[int], bounds: Sequence[int]
+    encoder: Any, sharded: Sharded, teachers: Sequence[int], bounds: Sequence[int], as_they_are: bool
 ) -> Iterator[tuple[int, Floats | None]]:
     """Yield shards as numbers, None for one that cannot be made such.
+
+    Numbers of 32 bits stay what they are for those that compute with them.
 
     mapl's own encoder looks at each cell alone, so it is given many shards at once; others see one at a time.
     """
@@ -127,22 +133,23 @@ def _encoded(
 
     if encoder is None or type(encoder) is Encoder:
         rows, _ = sharded.shards_of(teachers)
-        together = _numbers(encoder, rows)
+        together = _numbers(encoder, rows, as_they_are)
     for place, k in enumerate(teachers):
         if together is not None:
             yield k, together[bounds[place] : bounds[place + 1]]
         else:
             rows, labels = sharded.shard(k)
-            yield k, _numbers(encoder, rows) if len(labels) else None
+            yield k, _numbers(encoder, rows, as_they_are) if len(labels) else None
 
 
-def _numbers(encoder: Any, rows: Rows) -> Floats | None:
-    """Return rows as 64-bit numbers, None where they cannot be: whoever trains one by one says what that means."""
+def _numbers(encoder: Any, rows: Rows, as_they_are: bool) -> Floats | None:
+    """Return rows as numbers, None where they cannot be: whoever trains one by one says what that means."""
     try:
         numbers = rows if encoder is None else encoder.transform(rows)
         if is_sparse(numbers) or not isinstance(numbers, np.ndarray):
             return None
-        return np.ascontiguousarray(numbers, dtype=np.float64)
+        short = as_they_are and numbers.dtype == np.float32
+        return np.ascontiguousarray(numbers, dtype=np.float32 if short else np.float64)
     except Exception:
         return None
 
@@ -153,9 +160,10 @@ def _learn(syllabus: Syllabus, group: list[ShardLesson], trained: TrainedTogethe
         np.concatenate(rows).reshape(len(group), *rows[0].shape),
         np.concatenate(places).reshape(len(group), -1),
         len(group[0].codes),
+        tuple(lesson.k for lesson in group),
     )
     try:
-        solved = _solve(syllabus, stack)
+        learned = _learned(syllabus, stack, [lesson.codes for lesson in group])
     except Exception:  # of whichever shard; each is tried by itself, and one that fails alone is left to a worker
         if len(group) == 1:
             trained.left.append(group[0].k)
@@ -163,32 +171,59 @@ def _learn(syllabus: Syllabus, group: list[ShardLesson], trained: TrainedTogethe
             for lesson in group:
                 _learn(syllabus, [lesson], trained)
         return
+    for lesson, teacher in zip(group, learned, strict=True):
+        if teacher is None:
+            trained.left.append(lesson.k)
+            continue
+        trained.weights[lesson.k] = teacher
+        if lesson.tested is not None:
+            trained.own_errors[lesson.k] = _own_errors(syllabus, teacher, *lesson.tested)
+
+
+def _learned(
+    syllabus: Syllabus, stack: Stack, codes: Sequence[NDArray[np.int64]]
+) -> Sequence[Weights | Network | None]:
+    """Return the teacher of every shard of a stack, None for one that is left to a worker."""
+    if isinstance(syllabus.family, Networks):
+        return syllabus.family.learn(stack, codes)
+    solved = _solve(syllabus, syllabus.family, stack)
     within = np.abs(solved.coef).max(axis=(1, 2), initial=0.0) <= MOST
     within &= np.abs(solved.intercept).max(axis=1, initial=0.0) <= MOST
     usable = (within & solved.settled).tolist()
-    for place, lesson in enumerate(group):
-        weights = Weights(solved.coef[place], solved.intercept[place], lesson.codes)
-        if not usable[place]:
-            trained.left.append(lesson.k)
-            continue
-        trained.weights[lesson.k] = weights
-        if lesson.tested is not None:
-            trained.own_errors[lesson.k] = _own_errors(syllabus, weights, *lesson.tested)
+    return [
+        Weights(solved.coef[place], solved.intercept[place], codes[place]) if usable[place] else None
+        for place in range(len(stack))
+    ]
 
 
-def _solve(syllabus: Syllabus, stack: Stack) -> Solved:
+def _solve(syllabus: Syllabus, family: TeacherFamily, stack: Stack) -> Solved:
     if syllabus.scaling is None:
-        return syllabus.family.solve(stack)
+        return family.solve(stack)
     middle, scale = syllabus.scaling.fit(stack)
-    solved = syllabus.family.solve(syllabus.scaling.apply(stack, middle, scale))
+    solved = family.solve(syllabus.scaling.apply(stack, middle, scale))
     return syllabus.scaling.take_back(solved, middle, scale)
 
 
-def _own_errors(syllabus: Syllabus, weights: Weights, rows: Floats, labels: Labels) -> tuple[int, int]:
+def count_teachers(
+    syllabus: Syllabus, teachers: Sequence[Weights | Network], rows: Any, n_classes: int
+) -> NDArray[np.int32]:
+    """Count one vote of each of some teachers on every row."""
+    linear = [one for one in teachers if isinstance(one, Weights)]
+    if linear:
+        assert not isinstance(syllabus.family, Networks)
+        features = syllabus.family.features(rows)
+        panel = LinearPanel.of(linear, n_features=features.shape[1], n_classes=n_classes)
+        return panel.votes(features).counts.astype(np.int32, copy=False)
+    counts = np.zeros((len(rows), n_classes), dtype=np.int32)
+    for one in teachers:
+        if isinstance(one, Network):
+            counts[np.arange(len(rows)), one.votes(rows)] += 1
+    return counts
+
+
+def _own_errors(syllabus: Syllabus, teacher: Weights | Network, rows: Floats, labels: Labels) -> tuple[int, int]:
     """Return how many of the rows that were kept from a teacher it gets wrong, and how many there are."""
     if not len(labels):
         return 0, 0
-    features = syllabus.family.features(rows)
-    alone = LinearPanel.of([weights], n_features=features.shape[1], n_classes=len(syllabus.classes))
-    votes = alone.votes(features).counts.argmax(axis=1)
+    votes = count_teachers(syllabus, [teacher], rows, len(syllabus.classes)).argmax(axis=1)
     return int(np.count_nonzero(votes != labels)), len(labels)
