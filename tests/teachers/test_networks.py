@@ -140,6 +140,7 @@ def test_many_processes_train_networks_faster_than_stacks_do() -> None:
     assert worth_it(large, 50, 2)
     assert not worth_it(large, 50, 3)
     assert not worth_it(large, 784, 1)
+    assert not worth_it(syllabus, 20, None), "a cluster trains them"
 
 
 def test_networks_are_kept_by_whoever_stores_models() -> None:

@@ -181,7 +181,8 @@ def _heard(
     parcel_of = partial(_parcel, sharded, held_out)
     asked = read_questions(job)
     syllabus = syllabus_of(learner, asked) if isinstance(ballot, Ballot) else None
-    if syllabus is not None and not worth_it(syllabus, asked.shape[1], n_workers(n_jobs)):
+    own_workers = None if cluster is not None else n_workers(n_jobs)
+    if syllabus is not None and not worth_it(syllabus, asked.shape[1], own_workers):
         syllabus = None
     if syllabus is None or not isinstance(ballot, Ballot):
         with closing(replies(job, parcel_of, ballot.missing(), n_jobs, cluster=cluster)) as came:

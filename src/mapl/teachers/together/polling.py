@@ -40,16 +40,17 @@ def hasten(syllabus: Syllabus, n_teachers: int) -> Syllabus:
     return replace(syllabus, family=replace(family, compiled=True))
 
 
-def worth_it(syllabus: Syllabus, n_columns: int, n_workers: int) -> bool:
+def worth_it(syllabus: Syllabus, n_columns: int, n_workers: int | None) -> bool:
     """Say whether teachers are trained together rather than by so many processes; the votes are the same.
 
-    Networks gain less than other families do, and only this process trains them.
+    Networks gain less than other families do, and only this process trains them: where there is a cluster, whose
+    workers are not counted, they go there.
     """
     family = syllabus.family
     if not isinstance(family, Networks):
         return True
     n_weights = family.n_weights(n_columns)
-    return any(n_weights <= most and n_workers <= workers for most, workers in WORKERS_BEATEN)
+    return n_workers is not None and any(n_weights <= most and n_workers <= workers for most, workers in WORKERS_BEATEN)
 
 
 def batches(teachers: Sequence[int]) -> Iterator[Sequence[int]]:
