@@ -141,6 +141,9 @@ def test_other_media_types_methods_and_addresses(served: Served) -> None:
         nowhere = client.get("/v2/answers")
         assert (nowhere.status_code, kind(nowhere)) == (404, "not-found")
         assert client.get("/v1/budget/").status_code == 404
+        for path in ("/v1/budget%0A", "/v1/answers%0A", "/metrics%0A"):
+            assert client.get(path).status_code == 404
+        assert client.post("/v1/answers%0A", json={"rows": [[1.0, "a"]]}).status_code == 404
         for name in ("", "ä".encode(), "x" * 256):
             odd = client.post("/v1/answers", json={"rows": [[1.0, "a"]]}, headers={"Idempotency-Key": name})
             assert (odd.status_code, kind(odd)) == (422, "invalid")

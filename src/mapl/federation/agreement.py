@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from mapl.data.cells.partition import Kind
 from mapl.data.tables.classes import Classes
+from mapl.data.tables.label_values import LabelValues
 from mapl.data.tables.schema import Schema
 from mapl.data.units.one_per_unit import KEYED
 from mapl.errors import InvalidData, InvalidParameter
@@ -46,6 +47,8 @@ class SitesPlan:
     public, plan, drawn
         The SHA-256 of the file of public rows, of the plan of every site, and of the cells, the map or the
         questions that were drawn. A machine that draws otherwise is found out before it spends.
+    label_values
+        What labels mean at every site that are no names of classes.
     """
 
     method: str
@@ -67,6 +70,7 @@ class SitesPlan:
     learner: str | None = None
     plan: str = ""
     drawn: str = ""
+    label_values: LabelValues = ()
 
     def __post_init__(self) -> None:
         if self.method not in WAYS:
@@ -185,6 +189,7 @@ class SitesPlan:
             "learner": self.learner,
             "plan": self.plan,
             "drawn": self.drawn,
+            **({"label_values": [list(pair) for pair in self.label_values]} if self.label_values else {}),
         }
 
 
@@ -196,4 +201,5 @@ def _values(given: Mapping[str, Any]) -> dict[str, Any]:
         "classes": tuple(given["classes"]),
         "budget": Budget(given["budget"]["epsilon"], given["budget"]["delta"]),
         "schema": Schema.from_json(json.dumps(given["schema"])),
+        "label_values": tuple((str(value), str(name)) for value, name in given.get("label_values", ())),
     }

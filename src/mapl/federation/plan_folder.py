@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mapl.data.tables.classes import Classes
+from mapl.data.tables.column_choices import NO_CHOICES, ColumnChoices
+from mapl.data.tables.label_values import LabelValues
 from mapl.data.tables.schema import Schema
 from mapl.data.tables.table import PrivateTable, read_table
 from mapl.data.units.shards import ShardKey
@@ -78,15 +80,33 @@ class PlanFolder:
             agreed.unit,
             agreed.schema,
             no_unit=agreed.unit is None,
+            label_values=agreed.label_values,
         )
 
 
 def read_public(
-    path: Path, label: str, classes: Classes | None, unit: str | None, schema: Schema | None, *, no_unit: bool
+    path: Path,
+    label: str,
+    classes: Classes | None,
+    unit: str | None,
+    schema: Schema | None,
+    *,
+    no_unit: bool,
+    choices: ColumnChoices = NO_CHOICES,
+    label_values: LabelValues = (),
 ) -> tuple[Declared, PublicRows]:
     """Read public rows, and put together what is declared about all tables."""
     table = read_table(path, what="public rows", as_text=() if schema is None else schema.written)
-    given = declare(table, label=label, classes=classes, unit=unit, schema=schema, no_unit=no_unit)
+    given = declare(
+        table,
+        label=label,
+        classes=classes,
+        unit=unit,
+        schema=schema,
+        no_unit=no_unit,
+        choices=choices,
+        label_values=label_values,
+    )
     return given, take_public_rows(table, given)
 
 

@@ -21,5 +21,22 @@ def option(name: str, value: str | None = None) -> str:
 
 COMMAND_LINE = Dialect(option)
 
+
+def option_of_site(name: str, value: str | None = None) -> str:
+    """Spell a parameter where a plan was made: what a site or a coordinator cannot say, its plan says.
+
+    Examples
+    --------
+    >>> option_of_site("unit"), option_of_site("out")
+    ('--unit of mapl federate', '--out')
+    """
+    called = option(name, value)
+    return called if name in AFTER_THE_PLAN else f"{called} of mapl federate"
+
+
+AFTER_THE_PLAN = frozenset({"out", "name", "rounds", "memory", "jobs", "seed", "without", "student", "test"})
+BY_PLAN = Dialect(option_of_site)
+"""For ``mapl site`` and ``mapl combine``."""
+
 WITHOUT_SCHEMA = replace(COMMAND_LINE, lacks=frozenset({"schema", "drop", "categories"}))
 """Where the questions themselves say what the columns are."""

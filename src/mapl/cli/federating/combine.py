@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mapl.cli.console import EXHAUSTED, out, tell, warn
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.spelling import BY_PLAN
 from mapl.cli.learning.learn_options import StudentName, TestTable
 from mapl.cli.options.learner import learner_of
 from mapl.cli.options.running import AsJson
+from mapl.parameters import speaking
 from mapl.release.statement.statement import to_json
+
+if TYPE_CHECKING:
+    from mapl.federation.message import SiteAnswer
 
 
 def combine(
@@ -50,21 +56,43 @@ def combine(
 
     folder = RunFolder(to)
     chosen = None if student == "auto" else learner_of(student)
-    found = Coordinator(PlanFolder(plan), folder).combine(read_answers(answers), left_out=without, student=chosen)
+    given = read_answers(answers)
+    with speaking(BY_PLAN):
+        agreed = PlanFolder(plan).read()
+        found = Coordinator(PlanFolder(plan), folder).combine(given, left_out=without, student=chosen)
+    sites = _sites_of(given, agreed.sites)
     if isinstance(found, Heard):
         number = len(found.rounds)
         told = folder.public / f"rounds-{number}.json"
         if as_json:
-            typer.echo(to_json({"rounds": number, "file": str(told), "out": str(to)}))
+            typer.echo(to_json({"rounds": number, "file": str(told), "out": str(to), **sites}))
         else:
-            out.print(f"Round {number} is over. Send {told} to all sites, for mapl site --rounds.", soft_wrap=True)
+            out.print(
+                f"Round {number} is over, with {_listed(sites)}. Send {told} to all sites, for mapl site --rounds.",
+                soft_wrap=True,
+            )
         return
     evaluation = write_report_of(folder, test=None if found.student is None else test)
-    out.print(table(found, evaluation, to)) if not as_json else typer.echo(
-        to_json(as_record(found, evaluation, to))
+    out.print(table(found, evaluation, to, sites)) if not as_json else typer.echo(
+        to_json({**as_record(found, evaluation, to), **sites})
     )
     for warning in () if found.student is None else found.student.warnings:
         warn(warning)
     if found.student is None:
         tell("mapl: no noisy count speaks for any class, so there is no student.")
         raise typer.Exit(EXHAUSTED)
+
+
+def _sites_of(answers: Sequence[SiteAnswer], planned: Sequence[str]) -> dict[str, list[str]]:
+    """Return which sites of the plan are in the last round, and which are not, in the order of the plan."""
+    last = max(one.round for one in answers)
+    inside = {one.site for one in answers if one.round == last}
+    return {
+        "sites": [name for name in planned if name in inside],
+        "left out": [name for name in planned if name not in inside],
+    }
+
+
+def _listed(sites: Mapping[str, Sequence[str]]) -> str:
+    without = f", without {', '.join(sites['left out'])}" if sites["left out"] else ""
+    return f"{', '.join(sites['sites'])}{without}"

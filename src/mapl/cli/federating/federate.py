@@ -13,6 +13,8 @@ from mapl.cli.dialect import panels
 from mapl.cli.learning.learn_options import CellKind, NumberOfCells, Parts, PerUnit
 from mapl.cli.options.amounts import number_or_auto
 from mapl.cli.options.budget import Delta, Epsilon, Neighbours, Unit, check_delta
+from mapl.cli.options.columns import Categories, Dropped, choices_of
+from mapl.cli.options.labels import LabelValuesText, label_values_of
 from mapl.cli.options.running import AsJson
 from mapl.cli.options.tables import ClassNames, Label, Rows, SchemaFile
 from mapl.cli.options.unit import unit_of
@@ -37,7 +39,10 @@ def federate(
     ],
     label: Label,
     classes: ClassNames = None,
+    label_values: LabelValuesText = None,
     schema: SchemaFile = None,
+    drop: Dropped = [],  # noqa: B006 – typer reads it, and nobody else
+    categories: Categories = [],  # noqa: B006
     rows: Rows = None,
     sites: Annotated[
         str, typer.Option(help="Names of all sites, separated by commas.", rich_help_panel=panels.TABLES)
@@ -107,14 +112,20 @@ def federate(
     from mapl.federation.plan_folder import PlanFolder, case_of_public, digest_of, read_public
     from mapl.federation.ways import complete
     from mapl.pipeline.learn import ask_about_ids
+    from mapl.pipeline.runs.owner.check_file import hint_of_names
     from mapl.pipeline.watch import Watch
 
     check_delta(delta)
     known = None if schema is None else Schema.read(schema)
     unit, no_unit = unit_of(unit, known)
     declared = None if classes is None else Classes.parse(classes)
-    case = case_of_public(*read_public(public, label, declared, unit, known, no_unit=no_unit))
-    ask_about_ids(case, Watch(on_warning=warn))
+    values, choices = label_values_of(label_values), choices_of(drop, categories)
+    case = case_of_public(
+        *read_public(public, label, declared, unit, known, no_unit=no_unit, choices=choices, label_values=values)
+    )
+    watch = Watch(on_warning=warn)
+    ask_about_ids(case, watch)
+    watch.warn(hint_of_names(case))
     names = tuple(name.strip() for name in sites.split(","))
     agreed = SitesPlan(
         method.value,
@@ -134,6 +145,7 @@ def federate(
         number_or_auto(teachers, "teachers"),
         queries,
         learner,
+        label_values=values,
     )
     agreed = complete(agreed, case)
     PlanFolder(to).write(agreed, public)

@@ -9,9 +9,11 @@ import typer
 
 from mapl.cli.console import out
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.spelling import BY_PLAN
 from mapl.cli.options.amounts import bytes_or_none
 from mapl.cli.options.running import AsJson, Jobs, RunOut, Seed
 from mapl.cli.options.tables import Memory, PrivateTable
+from mapl.parameters import speaking
 
 
 def site(
@@ -46,7 +48,8 @@ def site(
     from mapl.release.statement.statement import to_json
 
     here = Site(PlanFolder(plan), name, private, RunFolder(to), bytes_or_none(memory), jobs)
-    answer = here.answer(None if rounds is None else Heard.read(rounds), seed=seed)
+    with speaking(BY_PLAN):
+        answer = here.answer(None if rounds is None else Heard.read(rounds), seed=seed)
     said = answer.statement
     if as_json:
         told = {

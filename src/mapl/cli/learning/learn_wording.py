@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,19 @@ if TYPE_CHECKING:
     from mapl.students.student import Student
 
 
-def table(learned: Learned, evaluation: Evaluation | NumberEvaluation | None, folder: Path) -> Table:
-    """Lay a finished run out for people."""
+def table(
+    learned: Learned,
+    evaluation: Evaluation | NumberEvaluation | None,
+    folder: Path,
+    sites: Mapping[str, Sequence[str]] | None = None,
+) -> Table:
+    """Lay a finished run out for people.
+
+    Parameters
+    ----------
+    sites
+        Of sites that do not pool: those that are in, and those of the plan that are not.
+    """
     said, labelled = learned.labelled.statement, learned.labelled
     title = "A student that may be published" if said.private else f"{NOT_PRIVATE} ({said.noise})"
     shown = Table(title=title, title_justify="left", show_header=False)
@@ -45,9 +57,13 @@ def table(learned: Learned, evaluation: Evaluation | NumberEvaluation | None, fo
             f"{said.together.allowed_epsilon:g} at {said.together.allowed_delta:g}; {names} and this run, of the "
             "same adjacency and unit",
         )
+    for name, members in ({} if sites is None else sites).items():
+        if members:
+            shown.add_row(name, ", ".join(members))
     if learned.declared.number_range is not None:
         shown.add_row("label", f"a number, cut to {learned.declared.number_range}")
-    shown.add_row("columns", f"{describe_kinds(learned.declared.schema)}; {HOW_TO_CHANGE}")
+    kinds = describe_kinds(learned.declared.schema)
+    shown.add_row("columns", f"{kinds}; {HOW_TO_CHANGE}" if sites is None else f"{kinds}; fixed by the plan")
     shown.add_row("why", labelled.why)
     if learned.label_accuracy is not None:
         shown.add_row("labels' accuracy", f"{learned.label_accuracy:.2%} of the released labels")

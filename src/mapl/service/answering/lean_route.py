@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi.routing import APIRoute
@@ -17,3 +18,5 @@ class LeanRoute(APIRoute):
     def __init__(self, path: str, endpoint: Any, **settings: Any) -> None:
         super().__init__(path, endpoint, **settings)
         self.app = request_response(endpoint)
+        # The framework's pattern ends in $, which passes a line break at the end of a path too.
+        self.path_regex = re.compile(self.path_regex.pattern.removesuffix("$") + r"\Z")
