@@ -193,4 +193,12 @@ MUTANTS = (
         new="        for one in ():\n",
         killers=("tests/engines/test_addresses.py::test_a_folder_that_a_worker_does_not_see_is_no_failed_teacher",),
     ),
+    Mutant(
+        name="networks-draw-by-their-place",
+        breaks="Networks that are trained together begin with weights by their place in a stack, which others decide.",
+        file="teachers/together/networks.py",
+        old="for k in seeds]",
+        new="for k in range(len(seeds))]",
+        killers=("tests/teachers/test_networks.py::test_no_bit_depends_on_who_else_is_in_the_stack",),
+    ),
 )
