@@ -23,6 +23,9 @@ from mapl.types import ADJACENCY, UNIT, Budget
 Mapl = Callable[..., Any]
 
 BUDGET = ("--epsilon", 2, "--delta", "1e-5")
+FEW = ("--max-abstentions", 20)
+"""Where a test is not about the choice of a mechanism, which looks at many."""
+
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "votes"
 KEYS = {
     "adjacency_kind",
@@ -120,7 +123,7 @@ def test_halting_on_the_last_question_is_a_complete_run(mapl: Mapl, tmp_path: Pa
 
 
 def test_queries_takes_the_first_rows_or_plans_for_more(mapl: Mapl, votes: Path) -> None:
-    fewer = load(mapl("aggregate", votes, *BUDGET, "--queries", 10, "--out", "fewer", "--json").stdout)
+    fewer = load(mapl("aggregate", votes, *BUDGET, *FEW, "--queries", 10, "--out", "fewer", "--json").stdout)
     assert (fewer["queries"], fewer["planned_queries"]) == (10, 10)
     assert pyarrow.parquet.read_table("fewer/labels.parquet").num_rows == 10
     more = load(
@@ -148,7 +151,7 @@ def test_noise_and_queries_together_are_priced(monkeypatch: pytest.MonkeyPatch) 
 
 def test_truth_is_compared_with_the_answered(mapl: Mapl, votes: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "truth.npy", np.zeros(60, dtype=int))
-    said = load(mapl("aggregate", votes, *BUDGET, "--truth", tmp_path / "truth.npy", "--json").stdout)
+    said = load(mapl("aggregate", votes, *BUDGET, "--truth", tmp_path / "truth.npy", *FEW, "--json").stdout)
     labels = pyarrow.parquet.read_table("votes.mapl/labels.parquet")["label"].drop_null().to_numpy()
     assert said["label_accuracy"] == (labels == 0).mean()
     assert "label_accuracy" not in load(Path("votes.mapl/statement.json").read_text())
@@ -263,7 +266,7 @@ def test_an_interrupt_ends_with_130(mapl: Mapl, votes: Path, monkeypatch: pytest
 
 
 def test_the_installed_command(tmp_path: Path, votes: Path) -> None:
-    command = [Path(sys.executable).with_name("mapl"), "aggregate", votes, "--epsilon", "2", "--delta", "1e-5"]
+    command = [Path(sys.executable).with_name("mapl"), "aggregate", votes, *map(str, (*BUDGET, *FEW))]
     ran = subprocess.run([*command, "--json"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert load(ran.stdout)["answered"] > 0
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -89,6 +89,13 @@ def cells_of(name: str, kind: Kind = "points") -> Cells:
     return Cells.of_public(world(name).public, space_of(name), 12, kind=kind)
 
 
+@cache
+def whole_world(name: str, kind: Kind) -> tuple[Any, Any]:
+    """Points and cells of all private rows at once."""
+    cells, rows = cells_of(name, kind), world(name).private
+    return cells.space.points(rows), cells.of(rows)
+
+
 WORLDS = ("mixed", "text", "images", "wide", "sparse")
 
 
@@ -118,7 +125,7 @@ def test_a_rows_place_and_cell_depend_on_that_row_alone(name: str, data: Any) ->
     rows, kind = world(name), data.draw(st.sampled_from(KINDS))
     cells, n = cells_of(name, kind), n_rows(rows.private)
     some = np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=12)))
-    whole_points, whole = cells.space.points(rows.private), cells.of(rows.private)
+    whole_points, whole = whole_world(name, kind)
     part = take(rows.private, some)
     assert cells.space.points(part).tobytes() == whole_points[some].tobytes()
     with pytest.MonkeyPatch.context() as patched:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mapl.data import Column, Schema, draft_schema, read_table
@@ -200,16 +200,14 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.dictionaries(st.sampled_from([*RECORDS[0], "other"]), JSON), st.binary(max_size=30))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(record=st.dictionaries(st.sampled_from([*RECORDS[0], "other"]), JSON), line=st.binary(max_size=30))
 def test_any_record_and_any_line_leave_the_others_alone(
-    tmp_path_factory: pytest.TempPathFactory, record: dict[str, Any], line: bytes
+    tmp_path: Path, usual: pa.Table, record: dict[str, Any], line: bytes
 ) -> None:
-    folder = tmp_path_factory.mktemp("any")
-    usual = private(written(folder, [*map(dump, RECORDS)]))
-    read = private(written(folder, [dump(record), *map(dump, RECORDS)]))
+    read = private(written(tmp_path, [dump(record), *map(dump, RECORDS)]))
     assert read.slice(1).equals(usual)
-    read = private(written(folder, [line.replace(b"\n", b""), *map(dump, RECORDS)]))
+    read = private(written(tmp_path, [line.replace(b"\n", b""), *map(dump, RECORDS)]))
     assert read.slice(len(read) - len(RECORDS)).equals(usual)
 
 

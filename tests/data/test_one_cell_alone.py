@@ -18,6 +18,9 @@ from mapl.data.units.row_digests import digests
 from mapl.data.units.unit_names import unit_names
 from mapl.estimators.handed_over import codes, declare_classes, labels, matrix
 
+LONG = "x" * 2 * 10**7
+"""As wide as this in a thousand rows would be 80 GB."""
+
 IDS: dict[str, list[Any]] = {
     "bytes": [b"\xff\x01", b"\xfe\x02"],
     "uuids": [UUID(int=1), UUID(int=2)],
@@ -76,14 +79,14 @@ def test_a_matrix_of_objects_is_read_cell_by_cell(stranger: object) -> None:
     np.testing.assert_array_equal(matrix(np.vstack([given, more]), "rows")[:2], matrix(given, "rows"))
 
 
-@pytest.mark.parametrize("stranger", [7, np.nan, None, "x", ["a", "b"], "x" * 10**8], ids=lambda s: str(s)[:9])
+@pytest.mark.parametrize("stranger", [7, np.nan, None, "x", ["a", "b"], LONG], ids=lambda s: str(s)[:9])
 @pytest.mark.parametrize("classes", [(False, True), (2**53, 2**53 + 1), ("no", "yes"), (0.1, 0.2)], ids=str)
 def test_lists_of_labels_are_read_cell_by_cell(classes: tuple[Any, ...], stranger: object) -> None:
     known = declare_classes(classes, np.empty(0))
     assert codes(labels([*classes] * 500 + [stranger]), known).tolist() == [0, 1] * 500 + [-1]
 
 
-@pytest.mark.parametrize("stranger", ["x" * 10**8, [1, 2], None], ids=lambda s: str(s)[:9])
+@pytest.mark.parametrize("stranger", [LONG, [1, 2], None], ids=lambda s: str(s)[:9])
 def test_lists_of_rows_are_read_cell_by_cell(stranger: object) -> None:
     rows = matrix([[1, 2.5]] * 500 + [[stranger, 1]], "rows")
     np.testing.assert_array_equal(rows, [[1, 2.5]] * 500 + [[np.nan, 1]])

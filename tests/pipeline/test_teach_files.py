@@ -16,6 +16,7 @@ from kept_teachers import questions, taught
 from sklearn.linear_model import LogisticRegression
 
 from mapl.errors import InvalidData, InvalidParameter, MaplError, PlanMismatch
+from mapl.pipeline.online.model_archive import MOST_MODEL_BYTES
 from mapl.pipeline.online.run import OnlineRun
 from mapl.teachers.panel import LinearPanel
 
@@ -140,7 +141,7 @@ class TestSpoiledFiles:
                     new.writestr(name, content or b"")
             path.write_bytes(sink.getvalue())
 
-        rewritten(**{"0": b"\0" * (1 << 29)})
+        rewritten(**{"0": bytes(MOST_MODEL_BYTES + 1)})
         self.refused(tmp_path / "run", "damaged or forged")
         rewritten(**{"1": b"not a model"})
         self.refused(tmp_path / "run", "damaged or forged")

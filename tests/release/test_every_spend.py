@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -316,6 +317,7 @@ def spending_sites(name: str, tree: ast.Module) -> set[str]:
     return found
 
 
+@cache
 def sources() -> dict[str, ast.Module]:
     root = Path(mapl.__file__).parent
     return {path.relative_to(root).as_posix(): ast.parse(path.read_text("utf-8")) for path in root.rglob("*.py")}
