@@ -195,7 +195,7 @@ MUTANTS = (
     ),
     Mutant(
         name="networks-draw-by-their-place",
-        breaks="Networks that are trained together begin with weights by their place in a stack, which others decide.",
+        breaks="Networks that are trained together begin by their place in a stack, which others decide.",
         file="teachers/together/networks.py",
         old="for k in seeds]",
         new="for k in range(len(seeds))]",

@@ -49,8 +49,10 @@ def worth_it(syllabus: Syllabus, n_columns: int, n_workers: int | None) -> bool:
     family = syllabus.family
     if not isinstance(family, Networks):
         return True
+    if n_workers is None:
+        return False
     n_weights = family.n_weights(n_columns)
-    return n_workers is not None and any(n_weights <= most and n_workers <= workers for most, workers in WORKERS_BEATEN)
+    return any(n_weights <= most and n_workers <= workers for most, workers in WORKERS_BEATEN)
 
 
 def batches(teachers: Sequence[int]) -> Iterator[Sequence[int]]:
