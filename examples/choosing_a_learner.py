@@ -1,8 +1,8 @@
 """Choosing a learner without leaking: a declared short list, tried within the budget, and a private choice.
 
-Trying learners on private rows and keeping the best is a release about these rows. Here a fifth of the units is set
-aside; the others teach every learner of the list with a share of epsilon each, and those set aside choose one by an
-exponential mechanism. Nobody is in both parts, so the choice costs nothing on top.
+Trying learners on private rows and keeping the best is a release about these rows. Here a fifth of epsilon tries
+every learner of the list, a little chooses one by an exponential mechanism, and it is carried out with the rest.
+The printed epsilon covers all of it.
 """
 
 # %%

@@ -89,7 +89,7 @@ OPENERS = {
     "data/units/bags.py",  # one bag
     "data/units/shards.py",  # one teacher's shard
     "estimators/single/single_answers.py",  # as the command line does
-    "pipeline/choice/set_aside.py",  # a student's predictions, each by itself
+    "pipeline/choice/judges.py",  # a student's predictions, each by itself
     "pipeline/counts/counting.py",  # each record's cell
     "pipeline/counts/counting_afar.py",  # each record's cell, on a worker of a cluster
     "pipeline/counts/one_record.py",  # which of a unit's records is the latest

@@ -26,7 +26,7 @@ from mapl.data.cells.partition import Cells
 from mapl.data.moments.contributions import ExactSums
 from mapl.data.synthetic import LABEL, UNIT
 from mapl.noise import SeededCoins
-from mapl.pipeline.choice.set_aside import SetAside
+from mapl.pipeline.choice.judges import Judges
 from mapl.release.ledger import run_id
 from mapl.release.moment_sums import MomentSums
 from mapl.teachers.ballot import Ballot
@@ -49,7 +49,7 @@ RUNS: dict[str, tuple[Any, ...]] = {
 
 def pin() -> None:
     """Replace what a release looks at, after the real thing was computed."""
-    votes, scores, counts, right = Ballot.tallies, ScoreBallot.scores, Cells.counts, SetAside.right
+    votes, scores, counts, right = Ballot.tallies, ScoreBallot.scores, Cells.counts, Judges.right
     release = MomentSums.release
 
     def pinned_votes(self: Ballot) -> Tallies:
@@ -63,7 +63,7 @@ def pin() -> None:
     def pinned_counts(self: Cells, *given: Any) -> Any:
         return np.random.default_rng(3).integers(30, size=counts(self, *given).shape)
 
-    def pinned_right(self: SetAside, student: Any, *given: Any) -> int:
+    def pinned_right(self: Judges, student: Any, *given: Any) -> int:
         return min(right(self, student, *given), 0) + 7
 
     def pinned_sums(self: MomentSums, round_number: int, sums: ExactSums, coins: Any) -> Any:
@@ -72,7 +72,7 @@ def pin() -> None:
 
     run_id.SystemCoins = lambda: SeededCoins(1)  # type: ignore[assignment, misc]
     Ballot.tallies, ScoreBallot.scores = pinned_votes, pinned_scores  # type: ignore[method-assign]
-    Cells.counts, SetAside.right = pinned_counts, pinned_right  # type: ignore[method-assign]
+    Cells.counts, Judges.right = pinned_counts, pinned_right  # type: ignore[method-assign]
     MomentSums.release = pinned_sums  # type: ignore[method-assign]
     Ballot.own_errors = lambda self: [(2, 9)] * self.n_teachers  # type: ignore[method-assign, assignment, return-value]
     secrets.token_bytes = lambda n=32: bytes(n or 32)

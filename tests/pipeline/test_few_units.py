@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toy_tables import CLASSES, KEY, asking, private
+from toy_tables import ALWAYS, CLASSES, KEY, asking, private
 
 from mapl.data.tables.table import PrivateTable
 from mapl.errors import InvalidParameter
 from mapl.noise import SeededCoins
-from mapl.pipeline.choice.set_aside import SetAside, part_units
+from mapl.pipeline.choice.judges import Judges
 from mapl.pipeline.place import Workplace
 from mapl.pipeline.request import Request
 from mapl.pipeline.votes.labelling import Effort, assign_shards, release_labels
@@ -62,12 +62,11 @@ def test_teachers_that_are_kept(table: PrivateTable) -> None:
 
 
 @pytest.mark.parametrize("table", FEW, ids=["none", "one", "three"])
-def test_units_that_are_parted(table: PrivateTable) -> None:
+def test_units_that_judge(table: PrivateTable) -> None:
     unit = None if table.unit_ids is None else "person"
-    parts = part_units(table, KEY, "add-remove")
-    assert sum(len(part.labels) for part in parts) == len(table.labels)
-    for part in parts:
-        assert SetAside.of(part, asking("add-remove", unit), KEY).right(None) == 0
+    judges = Judges.of(table, asking("add-remove", unit), KEY)
+    assert judges.right(None) == 0
+    assert sum(judges.right(one) for one in ALWAYS) == len(judges.labels)
 
 
 def test_too_many_teachers_are_refused_by_what_is_public() -> None:

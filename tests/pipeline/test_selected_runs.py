@@ -17,8 +17,7 @@ from watched import Poll, rows_where
 
 from mapl.data.cells.partition import Cells
 from mapl.data.synthetic import LABEL, UNIT
-from mapl.data.units.shards import ShardKey, divide
-from mapl.pipeline.choice.set_aside import JUDGES, PILOT, PLACES, PURPOSE, SetAside
+from mapl.pipeline.choice.judges import PLACES, Judges
 from mapl.pipeline.methods import selection
 from mapl.pipeline.methods.method import Results
 from mapl.pipeline.methods.teachers import TeachersMethod
@@ -28,7 +27,6 @@ from mapl.release.best_of import BestOf
 from mapl.release.ledger.chain import check_export
 from mapl.release.ledger.part import LedgerPart
 from mapl.release.ledger.sqlite import SqliteLedger
-from mapl.release.statement.selected_statement import OTHERS, TRIED
 from mapl.students.student import Student
 
 Mapl = Callable[..., Any]
@@ -60,8 +58,8 @@ def check_whole(folder: str = "run") -> dict[str, Any]:
         stage.name for stage in plan.stages if stage.only_if is None or stage.name.startswith(f"{won[1]}: ")
     ]
     assert len({stage.only_if for stage in plan.stages}) == won[0] + 1  # one for each, and none for what is tried
-    for part in (TRIED, OTHERS):
-        assert 19 < sum(stage["epsilon"] for stage in said["stages"] if stage["units"] == part) <= 20
+    assert 19 < sum(stage["epsilon"] for stage in said["stages"]) <= said["guaranteed_epsilon"]
+    assert {stage["units"] for stage in said["stages"]} == {"all"}
     starts = [entry["stage"] for entry in found["ledger"] if entry["kind"] == "start"]
     assert starts == names  # each of them once
     assert (Path(folder) / "public" / "cells.parquet").exists() == (said["cells"] is not None)
@@ -75,18 +73,19 @@ def test_a_run_that_chooses(mapl: Mapl, clinic: Any) -> None:
     assert ran.code == 0, ran.stderr
     said = json.loads(ran.stdout)
     found = check_whole()
-    assert [(stage.name, stage.units == "all") for stage in found["plan"].stages] == [
-        ("pilot teachers: labels", False),
-        ("pilot cells: counts", False),
-        ("selection", False),
-        ("teachers: labels", False),
-        ("cells: counts", False),
+    assert [stage.name for stage in found["plan"].stages] == [
+        "pilot teachers: labels",
+        "pilot cells: counts",
+        "selection",
+        "teachers: labels",
+        "cells: counts",
     ]
-    assert len({stage.units for stage in found["plan"].stages}) == 3
+    shares = [stage.budget.epsilon for stage in found["plan"].stages]
+    assert shares == pytest.approx([2.0, 2.0, 0.6, 15.4, 15.4])
     assert said["accuracy"] > 0.6
     assert "one of 2 methods (teachers, cells)" in said["in_plain_words"]
-    assert "all others the chosen method alone was carried out" in said["in_plain_words"]
-    assert any("no unit was in two of these parts" in words for words in said["checked"])
+    assert "The epsilon of this statement covers all three" in said["in_plain_words"]
+    assert any("the choice and the chosen method were added up" in words for words in said["checked"])
     assert f"chosen: {said['selected']}" in said["why"]
     assert Path("run/public/report.html").exists()
     assert mapl("report", "run").code == 0
@@ -154,7 +153,7 @@ def test_a_run_that_is_killed_goes_on_and_spends_once(
         recorded = crashed(mapl, arguments)
     n_polls = len(polls)
     if moment in ("before the winner", "after it"):
-        monkeypatch.setattr(SetAside, "right", crash)  # nobody is asked again
+        monkeypatch.setattr(Judges, "right", crash)  # nobody is asked again
     ran = mapl(*arguments)
     assert ran.code == 0, ran.stderr
     ledger = check_whole()["ledger"]
@@ -190,10 +189,10 @@ def test_killed_again_and_again(clinic: Any, tmp_path: Path) -> None:
     check_whole(str(tmp_path / "run"))
 
 
-def test_somebody_is_seen_by_one_part(
+def test_somebody_counts_once_wherever_methods_are_carried_out(
     mapl: Mapl, clinic: Any, polls: list[Poll], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a person, what is tried changes, or what the winner counts, or for one who chooses neither."""
+    """Without a person one vote of what is tried may change, one count of it, and one of what the winner counts."""
     counted: list[Any] = []
     real = Cells.counts
 
@@ -205,19 +204,12 @@ def test_somebody_is_seen_by_one_part(
     monkeypatch.setattr(BestOf, "release", lambda *given: 1)  # cells, whatever the scores are
     table = pa.parquet.read_table(clinic.private)
     people = np.array(table[UNIT].to_pylist())
-    names = sorted(set(people))
-    parts = divide([name.encode() for name in names], ShardKey(b"k" * 32), (PILOT, JUDGES), PURPOSE)
-    somebody = [names[int(np.flatnonzero(parts == part)[0])] for part in (0, 1, 2)]
-    for number, without in enumerate([None, *somebody]):
+    for number, without in enumerate([None, min(people)]):
         path = Path(f"private-{number}.parquet")
         pa.parquet.write_table(rows_where(table, people != without), path)
         assert mapl(*clinic.arguments(*SELECT, "--out", f"run-{number}", private=path)).code == 0
-    for poll in polls[2:]:
-        assert poll.shards == polls[0].shards
-        assert poll.votes == polls[0].votes
     assert len(polls[0].changed_shards(polls[1])) == 1
-    moved = [[int(np.abs(counted[2 * run + part] - counted[part]).sum()) for part in (0, 1)] for run in (1, 2, 3)]
-    assert moved == [[1, 0], [0, 0], [0, 1]]  # where methods were tried, and where the winner was carried out
+    assert [int(np.abs(counted[2 + step] - counted[step]).sum()) for step in (0, 1)] == [1, 1]
 
 
 def test_a_method_without_labels_is_never_right(mapl: Mapl, clinic: Any, monkeypatch: pytest.MonkeyPatch) -> None:

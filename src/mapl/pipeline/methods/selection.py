@@ -1,11 +1,9 @@
-"""The method of trying: some units try several methods, others choose one, and it learns from all the rest."""
+"""The method of trying: a share of epsilon tries several methods, a little chooses one, and it has the rest."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,8 @@ from mapl.data.tables.table import PrivateTable
 from mapl.errors import InvalidParameter
 from mapl.pipeline.case import Case
 from mapl.pipeline.choice.judgement import MOST_POINTS, Judgement
-from mapl.pipeline.choice.set_aside import JUDGES, PILOT, SetAside, ThreeParts, part_units, share_of
+from mapl.pipeline.choice.judges import Judges
+from mapl.pipeline.choice.shares import CHOOSING, TRYING, share_budget
 from mapl.pipeline.choice.short_list import MethodCandidate
 from mapl.pipeline.learners import Learners
 from mapl.pipeline.methods.cells import CellsMethod
@@ -32,7 +31,7 @@ from mapl.release.best_of import BestOf, Scores, select
 from mapl.release.cell_counts import SENSITIVITY
 from mapl.release.ledger.part import LedgerPart, stage_of
 from mapl.release.statement.promise import Promise
-from mapl.release.statement.selected_statement import CHOSE, OTHERS, TRIED, pilot_of, state_selection
+from mapl.release.statement.selected_statement import pilot_of, state_selection
 from mapl.release.statement.selection_promise import selection_promise
 from mapl.students.student import Student
 from mapl.teachers.learners.description import describe_learner
@@ -43,7 +42,7 @@ STAGE = "selection"
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One method of the short list, and what it fixed beforehand for one part of the units."""
+    """One method of the short list, and what it fixed beforehand for one share of the budget."""
 
     method: Method[Any]
     prepared: Prepared[Any]
@@ -69,13 +68,12 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class SelectionMethod:
-    """Try every method of a short list on a few units, let others choose, and carry out the winner on all the rest.
+    """Try every method of a short list with a little of epsilon, choose one, and carry it out with the rest.
 
     Notes
     -----
-    *Guarantee.* The plan's budget, for the adjacency and unit of the run: that of all methods together for units
-    they are tried on, that of the choice for those who choose, that of the winner for all others. Proof:
-    docs/proofs/selection.md.
+    *Guarantee.* The plan's budget, for the adjacency and unit of the run: what all methods cost where they are
+    tried, what the choice costs and what the winner costs add up. Proof: docs/proofs/selection.md.
     """
 
     learners: Learners
@@ -88,11 +86,15 @@ class SelectionMethod:
                 "leave the learner away."
             )
         request = count_public_units(case, request)
-        parts, whole = shares(request), request_of_winner(request)
-        pilots = {one.name: self._try(case, part, one) for one, part in zip(candidates, parts, strict=True)}
-        winners = {one.name: self._try(case, whole, one) for one in candidates}
+        weights = request.weights or (1,) * len(candidates)
+        shares = share_budget(request.budget, weights, [one.method != "cells" for one in candidates])
+        pilots = {
+            one.name: self._try(case, replace(request, budget=part), one)
+            for one, part in zip(candidates, shares.tried, strict=True)
+        }
+        winners = {one.name: self._try(case, replace(request, budget=shares.winner), one) for one in candidates}
         step = MOST_POINTS[request.aim.metric]
-        best = BestOf(request.budget.epsilon, len(pilots), step * SENSITIVITY[request.adjacency])
+        best = BestOf(shares.choice, len(pilots), step * SENSITIVITY[request.adjacency])
         settings = {
             "method": request.method,
             "tried": {name: dict(one.prepared.settings) for name, one in pilots.items()},
@@ -111,15 +113,13 @@ class SelectionMethod:
     def release(
         self, prepared: Prepared[ReadySelection], case: Case, table: PrivateTable, place: Workplace, watch: Watch
     ) -> Results:
-        """Try every method, choose one, and carry it out on the others; after a crash, read what was released."""
+        """Try every method, choose one, and carry it out; after a crash, read what was released."""
         ready = prepared.ready
         request = ready.request
-        parts = part_units(table, case.key, request.adjacency)
-        _refuse_too_many(ready, parts, case)
-        judges = SetAside.of(parts.judges, request, case.key)
+        _refuse_too_many(ready, table, case)
         place.ledger.open(prepared.plan.digest, Limits.of_plan(prepared.plan))
         made = {
-            name: one.method.release(one.prepared, case, parts.pilot, _part(place, pilot_of(name)), watch)
+            name: one.method.release(one.prepared, case, table, _part(place, pilot_of(name)), watch)
             for name, one in ready.pilots.items()
         }
 
@@ -132,11 +132,12 @@ class SelectionMethod:
         def scores() -> Scores:
             students = [student_of(name) for name in made]
             judgement = Judgement.among(request.aim.metric, students, case.public.rows)
+            judges = Judges.of(table, request, case.key)
             return np.array([judges.right(student, judgement) for student in students], dtype=np.int64)
 
         winner = list(made)[select(ready.best, scores, case.coins, ledger=place.ledger, stage=STAGE)]
         one = ready.winners[winner]
-        own = one.method.release(one.prepared, case, parts.others, _part(place, winner), watch)
+        own = one.method.release(one.prepared, case, table, _part(place, winner), watch)
         statement = state_selection(
             {name: results.labelled.statement for name, results in made.items()},
             winner,
@@ -181,18 +182,18 @@ class SelectionMethod:
 
 
 def plan_selection(request: Request, pilots: Mapping[str, Plan], winners: Mapping[str, Plan], best: BestOf) -> Plan:
-    """Put the plans of all methods together: the choice is about other units than the pilots, and so is the winner.
+    """Put the plans of all methods together: everything is about all units, and adds up.
 
-    Pilots add up. Of the winners the ledger begins the one that was chosen, so that the dearest of them counts.
+    Of the winners the ledger begins the one that was chosen, so that the dearest of them counts.
     """
     tried = [
-        replace(stage, name=stage_of(pilot_of(name), stage.name), units=TRIED)
+        replace(stage, name=stage_of(pilot_of(name), stage.name))
         for name, plan in pilots.items()
         for stage in plan.stages
     ]
-    choice = Stage(STAGE, best.name, dict(best.parameters), Budget(best.epsilon, 0.0), CHOSE)
+    choice = Stage(STAGE, best.name, dict(best.parameters), Budget(best.epsilon, 0.0))
     carried_out = [
-        replace(stage, name=stage_of(name, stage.name), units=OTHERS, only_if=Condition(STAGE, number))
+        replace(stage, name=stage_of(name, stage.name), only_if=Condition(STAGE, number))
         for number, (name, plan) in enumerate(winners.items())
         for stage in plan.stages
     ]
@@ -202,8 +203,8 @@ def plan_selection(request: Request, pilots: Mapping[str, Plan], winners: Mappin
         (*tried, choice, *carried_out),
         [
             request.why,
-            f"{', '.join(pilots)} tried on {PILOT:.0%} of the units with {_said(request.weights)} of epsilon, "
-            f"{JUDGES:.0%} to choose among them, and all others for the winner with all of epsilon",
+            f"{', '.join(pilots)} tried with {TRYING:.0%} of epsilon in {_said(request.weights)}, {CHOOSING:.0%} "
+            "to choose among them, and the rest for the winner",
         ],
         classes=request.classes.names,
         n_queries=max(plan.n_queries for plan in every),
@@ -219,43 +220,11 @@ def _said(weights: tuple[int, ...]) -> str:
     return "equal shares" if len(set(weights)) < 2 else f"shares of {':'.join(map(str, weights))}"
 
 
-def shares(request: Request) -> list[Request]:
-    """Return what each method of the short list may spend where it is tried, and how many units it has there.
-
-    Epsilon is shared equally, or by weights that public facts speak for, rounded down. Cells need no delta, so that
-    the others share all of it.
-    """
-    candidates = request.candidates
-    epsilon, weights = request.budget.epsilon, request.weights or (1,) * len(candidates)
-    parts = [weight / sum(weights) * epsilon for weight in weights]
-    while sum(map(Fraction, parts)) > Fraction(epsilon):
-        parts = [math.nextafter(part, 0) for part in parts]
-    n_sharing = max(1, sum(one.method != "cells" for one in candidates))
-    delta = request.budget.delta / n_sharing
-    while n_sharing * Fraction(delta) > Fraction(request.budget.delta):
-        delta = math.nextafter(delta, 0)
-    return [replace(_on(request, PILOT), budget=Budget(part, delta)) for part in parts]
-
-
-def request_of_winner(request: Request) -> Request:
-    """Return what the winner may spend, which is everything, and how many units it has to learn from."""
-    return _on(request, 1 - PILOT - JUDGES)
-
-
-def _on(request: Request, share: float) -> Request:
-    """Return a request for a part of the units, with fewer teachers where they would have nothing to learn from."""
-    n_rows, n_teachers = share_of(request.n_rows, share), request.n_teachers
-    if n_rows is not None and n_teachers is not None:
-        n_teachers = max(1, min(n_teachers, n_rows // 2))
-    return replace(request, n_rows=n_rows, n_teachers=n_teachers)
-
-
-def _refuse_too_many(ready: ReadySelection, parts: ThreeParts, case: Case) -> None:
-    """Refuse more teachers than a part has units, where that is public, before anything is spent."""
-    for tried, part in ((ready.pilots, parts.pilot), (ready.winners, parts.others)):
-        for plan in _plans(tried).values():
-            if plan.n_teachers:
-                refuse_too_many(part, case.key, plan.n_teachers, plan.adjacency)
+def _refuse_too_many(ready: ReadySelection, table: PrivateTable, case: Case) -> None:
+    """Refuse more teachers than there are units, where that is public, before anything is spent."""
+    for plan in (*_plans(ready.pilots).values(), *_plans(ready.winners).values()):
+        if plan.n_teachers:
+            refuse_too_many(table, case.key, plan.n_teachers, plan.adjacency)
 
 
 def _part(place: Workplace, name: str) -> Workplace:

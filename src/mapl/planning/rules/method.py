@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from mapl.planning.rules.cells import MOST_CELLS
 
 BOTH = "select:moments,cells"
-"""Where public facts do not tell, both are tried, and units that neither learned from choose."""
+"""Where public facts do not tell, both are tried with a little of epsilon, and private units choose."""
 
 FULL_CELLS_WEIGHTS = (1, 3)
-"""How they share epsilon where cells are full: moments of so many records need little of it."""
+"""How they share what trying costs where cells are full: moments of so many records need little of it."""
 
 FEWEST_CELLS = 50
 """With fewer cells a student would learn from next to nothing."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from mapl.noise import Coins
-from mapl.planning.plan import add_over_parts
 from mapl.release.best_of import BestOf
 from mapl.release.ledger.part import stage_of
 from mapl.release.moment_sums import MomentSums
@@ -18,21 +17,17 @@ from mapl.release.statement.promise import Promise
 from mapl.release.statement.statement import StageSpend, Statement, add_costs
 from mapl.types import Budget
 
-TRIED, CHOSE, OTHERS = "those the methods were tried on", "those who chose among them", "all others"
-"""The three disjoint parts of the units of such a run."""
-
 SELECTED = (
-    "{how} This was one of {n} methods ({names}). By a keyed hash of its own identity every private unit was in "
-    "one of three parts. On the first all {n} methods were tried, which cost these units epsilon {tried} together. "
-    "The second chose among them, by a random draw that favours the method whose student is right about more of "
-    "them, which cost these units epsilon {chose}. On all others the chosen method alone was carried out, which "
-    "cost them epsilon {others}, and that is what is published. No unit is in two parts, so the dearest part "
-    "counts, and not the sum; all three are at the delta, and for the unit and neighbouring data sets, named below."
+    "{how} This was one of {n} methods ({names}). First all {n} were tried, with a small share of the budget each, "
+    "which cost every private unit epsilon {tried} together. Then one was chosen, by a random draw that favours "
+    "the method whose student is right about more units, which cost epsilon {chose}. The chosen method alone was "
+    "then carried out, which cost epsilon {own}, and that is what is published. The epsilon of this statement "
+    "covers all three; all are at the delta, and for the unit and neighbouring data sets, named below."
 )
 
 
 def pilot_of(name: str) -> str:
-    """Return what a method's stages are called where it was tried on a few units."""
+    """Return what a method's stages are called where it was only tried."""
     return f"pilot {name}"
 
 
@@ -57,45 +52,34 @@ def state_selection(
     plan_digest: str,
     ledger_head: str,
 ) -> Statement:
-    """Describe a run by its winner's statement, at the price of the dearest of its three parts.
+    """Describe a run by its winner's statement, at the price of all that was tried, the choice and the winner.
 
     Parameters
     ----------
     tried
         What every method released where it was tried.
     own
-        What the winner released of all others.
+        What the winner released.
     allowed
-        What each method would have been allowed there: before the choice it could have been any of them.
+        What each method would have been allowed as a winner: before the choice it could have been any of them.
     """
     before = (
-        *(_on(TRIED, pilot_of(name), spend) for name, said in tried.items() for spend in said.stages),
-        StageSpend(stage, best.name, best.epsilon, 0.0, CHOSE),
+        *(_named(pilot_of(name), spend) for name, said in tried.items() for spend in said.stages),
+        StageSpend(stage, best.name, best.epsilon, 0.0),
     )
-    carried_out = tuple(_on(OTHERS, winner, spend) for spend in own.stages)
-    stages = (*before, *carried_out)
-    used = {
-        TRIED: add_costs(said.epsilon for said in tried.values()),
-        CHOSE: best.epsilon,
-        OTHERS: own.epsilon,
-    }
-    epsilon = max(used.values())
-    at_most_other = [Budget(own.guaranteed_epsilon, own.delta), *allowed]
-    guaranteed = max(
-        add_over_parts(((spend.units, spend.epsilon) for spend in stages), add_costs),
-        *(float(one.epsilon) for one in at_most_other),
-    )
-    delta = max(
-        add_over_parts(((spend.units, spend.delta) for spend in stages), add_costs),
-        *(float(one.delta) for one in at_most_other),
-    )
+    stages = (*before, *(_named(winner, spend) for spend in own.stages))
+    tried_epsilon = add_costs(said.epsilon for said in tried.values())
+    epsilon = add_costs([tried_epsilon, best.epsilon, own.epsilon])
+    winners = [Budget(own.guaranteed_epsilon, own.delta), *allowed]
+    guaranteed = add_costs([*(spend.epsilon for spend in before), max(float(one.epsilon) for one in winners)])
+    delta = add_costs([*(spend.delta for spend in before), max(float(one.delta) for one in winners)])
     how = SELECTED.format(
         how=_how(own),
         n=len(tried),
         names=", ".join(tried),
-        tried=at_most(used[TRIED]),
-        chose=at_most(used[CHOSE]),
-        others=at_most(used[OTHERS]),
+        tried=at_most(tried_epsilon),
+        chose=at_most(best.epsilon),
+        own=at_most(own.epsilon),
     )
     covers = SUMS if own.mechanism == MomentSums.name else LABELS
     private = own.private and all(said.private for said in tried.values())
@@ -119,9 +103,9 @@ def state_selection(
     )
 
 
-def _on(units: str, part: str, spend: StageSpend) -> StageSpend:
-    """Return a method's stage as the whole run calls it, with the units that it was about."""
-    return replace(spend, name=stage_of(part, spend.name), units=units)
+def _named(part: str, spend: StageSpend) -> StageSpend:
+    """Return a method's stage as the whole run calls it."""
+    return replace(spend, name=stage_of(part, spend.name))
 
 
 def name_published_stages(statement: Mapping[str, Any]) -> list[str]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from mapl.release.statement.promise import Promise
 
 CHECKED_SELECTION = (
-    "Whether methods were tried on a unit, it chose among them or the chosen one learned from it is a keyed hash "
-    "of its own identity, and no unit was in two of these parts.",
-    "Of every unit that chose one record counted, as right or wrong, in the score of each method.",
+    "What all methods cost where they were tried, the choice and the chosen method were added up.",
+    "Of every unit that chose one record counted, as right or wrong, in the score of each method; whether a unit "
+    "chose is a keyed hash of its own identity.",
     "The ledger began the stages of the chosen method only, and refuses those of any other.",
 )
 

@@ -1,43 +1,37 @@
-"""Three parts of the units: one on which methods are tried, one that judges their students, and all others."""
+"""Units that judge students: one record of each, predicted so that no other unit matters."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.table import PrivateTable
-from mapl.data.units.identities import Identities
-from mapl.data.units.shards import ShardKey, Shards, divide
-from mapl.errors import GuaranteeBroken
+from mapl.data.units.shards import ShardKey, Shards, split
 from mapl.pipeline.choice.judgement import Judgement
 from mapl.pipeline.counts.one_record import keep_one_record
 from mapl.pipeline.request import Request
 from mapl.pipeline.votes.labelling import identify_units
 from mapl.students.student import Student
-from mapl.types import Adjacency, Integers, Labels
+from mapl.types import Integers, Labels
 
-PILOT, JUDGES = 0.2, 0.05
-"""The shares of the units on which methods are tried, and of those who choose; the others are the winner's.
-
-By a few trials on train splits (docs/learn.md): a pilot of a tenth ranks cells too low, which need many records,
-and every unit that tries or chooses is one that the winner lacks."""
+MOST_JUDGES = 20_000
+"""About so many units judge: more would tell hardly more, and predicting takes its time."""
 
 PURPOSE = "selection"
 
 
-def share_of(n_units: int | None, share: float) -> int | None:
-    """Return about how many of a declared number of units a part has, None where none was declared.
+def share_of_judges(n_units: int | None) -> float:
+    """Return the chance of a unit to judge, by how many there are as declared; all of them where nothing was.
 
-    >>> share_of(1000, PILOT)
-    200
+    >>> share_of_judges(80_000), share_of_judges(500)
+    (0.25, 1.0)
     """
-    return None if n_units is None else max(1, round(share * n_units))
+    return 1.0 if n_units is None else min(1.0, MOST_JUDGES / n_units)
 
 
 PLACES = 256
@@ -45,7 +39,7 @@ PLACES = 256
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SetAside:
+class Judges:
     """One record of each unit that judges, and its place among the rows that a student is handed at once.
 
     Matrix products round a row otherwise in another place or among another number of rows, and a prediction on the
@@ -59,8 +53,12 @@ class SetAside:
 
     @classmethod
     def of(cls, table: PrivateTable, request: Request, key: ShardKey) -> Self:
-        """Take one record of each unit of a table; where there are no ids every record is a unit of its own."""
-        records = keep_one_record(table, request, key)
+        """Take one record of each unit that judges; where there are no ids every record is a unit of its own.
+
+        Who judges is a keyed coin of each unit's own identity.
+        """
+        coins = split(identify_units(table, request.adjacency), key, share_of_judges(request.n_rows), PURPOSE)
+        records = keep_one_record(table.take(np.flatnonzero(coins)), request, key)
         # A record is as good as an id here: it depends on its unit alone, and two units may share a place.
         places = Shards(key, PLACES).of(records.rows.contents())
         return cls(records.rows, records.labels, places)
@@ -95,30 +93,4 @@ class SetAside:
         return int(points[self.places[members]].sum())
 
     def __repr__(self) -> str:
-        return "SetAside(private)"
-
-
-class ThreeParts(NamedTuple):
-    """The rows of three disjoint parts of the units. Private."""
-
-    pilot: PrivateTable
-    judges: PrivateTable
-    others: PrivateTable
-
-
-def part_units(table: PrivateTable, key: ShardKey, adjacency: Adjacency) -> ThreeParts:
-    """Return the rows of the units on which methods are tried, of those who judge, and of all others."""
-    ids = identify_units(table, adjacency)
-    parts = divide(ids, key, (PILOT, JUDGES), PURPOSE)
-    refuse_shared(ids, parts)
-    return ThreeParts(*(table.take(np.flatnonzero(parts == number)) for number in range(3)))
-
-
-def refuse_shared(ids: Identities, parts: NDArray[np.int8]) -> None:
-    """Check on identities that no unit is in two parts."""
-    order, same_unit = ids.grouped()
-    if (same_unit & (np.diff(parts[order]) != 0)).any():
-        raise GuaranteeBroken(
-            "The rows of one privacy unit would be in two parts of the units, so it would be paid for twice and "
-            "the promise would be void. Nothing was released. Do not change a table or its ids while it is used."
-        )
+        return "Judges(private)"

@@ -1,4 +1,4 @@
-"""Units set aside to compare students: one part and one record each, and predictions that others do not change."""
+"""Units that judge students: one record each, and predictions that others do not change."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from toy_tables import ALWAYS, KEY, asking, private, student
 
-from mapl.data.units.identities import Identities
-from mapl.errors import GuaranteeBroken
-from mapl.pipeline.choice.set_aside import JUDGES, PILOT, PLACES, SetAside, part_units, refuse_shared
+from mapl.pipeline.choice.judges import MOST_JUDGES, PLACES, Judges
 from mapl.types import Adjacency
 
 
@@ -21,29 +18,22 @@ from mapl.types import Adjacency
 @given(
     ids=st.lists(st.integers(0, 30), min_size=1, max_size=60), adjacency=st.sampled_from(["add-remove", "labels"])
 )
-def test_a_unit_is_in_one_part_whoever_else_is_there(ids: list[int], adjacency: Adjacency) -> None:
-    table = private(np.arange(len(ids)) / 7, np.zeros(len(ids), int), map(str, ids))
-    parts = part_units(table, KEY, adjacency)
-    who = [set(part.unit_ids.to_pylist()) for part in parts]
-    assert sum(map(len, who)) == len(set(ids)) == len(set.union(*who))
-    assert sum(len(part.labels) for part in parts) == len(ids)
-    alone = part_units(private([0.0], [1], [str(ids[0])]), KEY, adjacency)
-    assert [len(part.labels) == 1 for part in alone] == [str(ids[0]) in one for one in who]
+def test_who_judges_does_so_whoever_else_is_there(ids: list[int], adjacency: Adjacency) -> None:
+    request = asking(adjacency, "person", n_rows=2 * MOST_JUDGES)
+
+    def judging(some: list[int]) -> int:
+        table = private(np.arange(len(some)) / 7, np.zeros(len(some), int), map(str, some))
+        return Judges.of(table, request, KEY).right(ALWAYS[0])
+
+    assert judging(ids) == sum(judging([one]) for one in set(ids))
 
 
-def test_parts_are_about_as_large_as_they_should_be() -> None:
+def test_about_so_many_judge_as_are_enough() -> None:
     n = 4000
-    parts = part_units(private(np.arange(n), np.zeros(n, int)), KEY, "add-remove")
-    for part, share in zip(parts, (PILOT, JUDGES, 1 - PILOT - JUDGES), strict=True):
-        assert abs(len(part.labels) - share * n) < 5 * (n * share * (1 - share)) ** 0.5
-
-
-@pytest.mark.parametrize("apart", [(0, 1), (1, 2), (0, 2), (2, 0)])
-def test_a_unit_in_two_parts_is_refused(apart: tuple[int, int]) -> None:
-    ids = Identities.of([b"ann", b"bob", b"ann"])
-    refuse_shared(ids, np.array([apart[0], apart[1], apart[0]], np.int8))
-    with pytest.raises(GuaranteeBroken, match="in two parts of the units"):
-        refuse_shared(ids, np.array([apart[0], apart[1], apart[1]], np.int8))
+    table = private(np.arange(n), np.zeros(n, int))
+    for declared, share in ((10 * MOST_JUDGES, 0.1), (MOST_JUDGES, 1.0), (None, 1.0)):
+        judges = Judges.of(table, asking("add-remove", None, n_rows=declared), KEY)
+        assert abs(judges.right(ALWAYS[0]) - share * n) <= 5 * (n * share * (1 - share)) ** 0.5
 
 
 def rounding(rows: Any) -> Any:
@@ -73,7 +63,7 @@ def test_one_record_more_is_right_or_wrong_and_changes_nothing_else(
 
     def right(some: list[tuple[int, bool]]) -> int:
         table = private([x for x, _ in some], [int(y) for _, y in some])
-        return SetAside.of(table, request, KEY).right(judged)
+        return Judges.of(table, request, KEY).right(judged)
 
     alone = right([records[place]])
     assert alone in (0, 1)
@@ -90,15 +80,15 @@ def test_predicting_all_at_once_would_not_do() -> None:
 def test_scores_are_those_of_an_ordinary_count() -> None:
     drawn = np.random.default_rng(0)
     rows, labels = drawn.normal(size=3000), drawn.integers(0, 2, 3000)
-    aside = SetAside.of(private(rows, labels), asking("add-remove", None), KEY)
-    assert aside.right(student(lambda some: some[:, 0] > 0.3)) == int(((rows > 0.3) == labels).sum())
-    assert aside.right(None) == 0
+    judges = Judges.of(private(rows, labels), asking("add-remove", None), KEY)
+    assert judges.right(student(lambda some: some[:, 0] > 0.3)) == int(((rows > 0.3) == labels).sum())
+    assert judges.right(None) == 0
     assert len(labels) / PLACES > 10  # several turns
-    assert "private" in repr(aside)
-    empty = SetAside.of(private([], []), asking("add-remove", None), KEY)
+    assert "private" in repr(judges)
+    empty = Judges.of(private([], []), asking("add-remove", None), KEY)
     assert empty.right(ALWAYS[0]) == 0
 
 
 def test_of_a_unit_one_record_counts() -> None:
     table = private(np.arange(60), np.zeros(60, int), [f"p{i % 7}" for i in range(60)])
-    assert SetAside.of(table, asking("add-remove", "person"), KEY).right(ALWAYS[0]) == 7
+    assert Judges.of(table, asking("add-remove", "person"), KEY).right(ALWAYS[0]) == 7
