@@ -17,7 +17,7 @@ need many records more than they need a large epsilon."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class BudgetShares:
     """What each method may spend where it is tried, what the choice costs, and what the winner may spend.
 
     Whatever wins, these add up to no more than the whole budget, as exact fractions.
@@ -28,7 +28,7 @@ class Shares:
     winner: Budget
 
 
-def share_budget(budget: Budget, weights: Sequence[int], takes_delta: Sequence[bool]) -> Shares:
+def share_budget(budget: Budget, weights: Sequence[int], takes_delta: Sequence[bool]) -> BudgetShares:
     """Share a budget among methods that are tried, a choice, and one winner.
 
     Parameters
@@ -47,7 +47,7 @@ def share_budget(budget: Budget, weights: Sequence[int], takes_delta: Sequence[b
     choice = CHOOSING * budget.epsilon
     delta = TRYING * budget.delta / max(1, sum(takes_delta))
     deltas = [delta if takes else 0.0 for takes in takes_delta]
-    return Shares(
+    return BudgetShares(
         tuple(map(Budget, parts, deltas)),
         choice,
         Budget(_rest(budget.epsilon, [*parts, choice]), _rest(budget.delta, deltas)),
