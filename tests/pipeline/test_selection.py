@@ -18,7 +18,7 @@ from mapl.audit.counts.tables import CellWorld, Table, below_exp, neighbours
 from mapl.data.tables.table import PrivateTable
 from mapl.errors import InvalidParameter
 from mapl.pipeline.choice.judges import Judges
-from mapl.pipeline.choice.shares import share_budget
+from mapl.pipeline.choice.shares import share_selection_budget
 from mapl.pipeline.counts.one_record import keep_one_record
 from mapl.pipeline.request import Request
 from mapl.release.best_of import BestOf
@@ -144,7 +144,7 @@ def test_a_twin_that_pays_less_is_caught(twin: Way) -> None:
 )
 def test_shares_add_up_to_the_budget(epsilon: float, delta: float, methods: list[tuple[int, bool]]) -> None:
     weights, takes_delta = zip(*methods, strict=True)
-    shares = share_budget(Budget(epsilon, delta), weights, takes_delta)
+    shares = share_selection_budget(Budget(epsilon, delta), weights, takes_delta)
     parts = [*(one.epsilon for one in shares.tried), shares.choice, shares.winner.epsilon]
     assert epsilon * (1 - 1e-12) <= sum(map(Fraction, parts)) <= Fraction(epsilon)
     deltas = [*(one.delta for one in shares.tried), shares.winner.delta]

@@ -28,7 +28,7 @@ class BudgetShares:
     winner: Budget
 
 
-def share_budget(budget: Budget, weights: Sequence[int], takes_delta: Sequence[bool]) -> BudgetShares:
+def share_selection_budget(budget: Budget, weights: Sequence[int], takes_delta: Sequence[bool]) -> BudgetShares:
     """Share a budget among methods that are tried, a choice, and one winner.
 
     Parameters
@@ -38,8 +38,8 @@ def share_budget(budget: Budget, weights: Sequence[int], takes_delta: Sequence[b
     takes_delta
         Which methods have a use for delta; these share it where they are tried.
 
-    >>> shares = share_budget(Budget(1.0, 1e-6), (1, 3), (True, False))
-    >>> [one.epsilon for one in shares.tried], shares.choice, round(shares.winner.epsilon, 6)
+    >>> shares = share_selection_budget(Budget(1.0, 1e-6), (1, 3), (True, False))
+    >>> [round(one.epsilon, 6) for one in shares.tried], shares.choice, round(shares.winner.epsilon, 6)
     ([0.05, 0.15], 0.03, 0.77)
     """
     whole, trying = sum(weights), TRYING * budget.epsilon

@@ -13,7 +13,7 @@ from mapl.errors import InvalidParameter
 from mapl.pipeline.case import Case
 from mapl.pipeline.choice.judgement import MOST_POINTS, Judgement
 from mapl.pipeline.choice.judges import Judges
-from mapl.pipeline.choice.shares import CHOOSING, TRYING, share_budget
+from mapl.pipeline.choice.shares import CHOOSING, TRYING, share_selection_budget
 from mapl.pipeline.choice.short_list import MethodCandidate
 from mapl.pipeline.learners import Learners
 from mapl.pipeline.methods.cells import CellsMethod
@@ -87,7 +87,7 @@ class SelectionMethod:
             )
         request = count_public_units(case, request)
         weights = request.weights or (1,) * len(candidates)
-        shares = share_budget(request.budget, weights, [one.method != "cells" for one in candidates])
+        shares = share_selection_budget(request.budget, weights, [one.method != "cells" for one in candidates])
         pilots = {
             one.name: self._try(case, replace(request, budget=part), one)
             for one, part in zip(candidates, shares.tried, strict=True)
