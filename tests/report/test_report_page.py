@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,6 +26,7 @@ from mapl.cli import app
 from mapl.errors import InvalidParameter
 from mapl.release.statement.promise import promise_of
 from mapl.report import Evaluation, Report, render, write_report
+from mapl.report.coverage import Coverage
 from mapl.types import Adjacency
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -231,7 +233,7 @@ def test_the_headline_tells_the_promise_and_the_outcome(pages: dict[str, str], l
     root = parse(pages["learned"])
     lead, promise = root.of_class("lead")[0].text, root.of_class("promise")[0].text
     answered = learned_run.statement["answered"]
-    assert f"Labels for {answered} of 200 public questions were released" in lead
+    assert f"Labels for {answered} of 200 public rows were released" in lead
     assert "vote of 120 models" in lead
     assert PROMISE.unit in promise
     assert PROMISE.adjacency in promise
@@ -240,6 +242,23 @@ def test_the_headline_tells_the_promise_and_the_outcome(pages: dict[str, str], l
     assert any("80.0%" in card and "10 public rows" in card for card in cards)
     assert root.of_class("alarm") == []
     assert "NOT PRIVATE" not in pages["learned"]
+
+
+def test_rows_that_were_not_asked_are_no_questions(learned_run: Run) -> None:
+    """A plan may ask fewer rows than there are, and the page says of how many it tells."""
+    labels = learned_run.labels
+    asked = np.arange(len(labels)) < 40
+    status = pa.array(np.where(asked, labels["status"].to_numpy(zero_copy_only=False), "not asked").tolist())
+    label = pa.array([one if here else None for one, here in zip(labels["label"].to_pylist(), asked, strict=True)])
+    for name, column in (("label", label), ("status", status)):
+        labels = labels.set_column(labels.column_names.index(name), name, column)
+    coverage = Coverage.of(labels, learned_run.classes)
+    root = parse(render(replace(learned_run.report(), coverage=coverage)))
+    labelled = coverage.overall.labelled
+    lead, cards = root.of_class("lead")[0].text, [card.text for card in root.of_class("card")]
+    assert f"Labels for {labelled} of 200 public rows were released" in lead
+    assert "40 of the rows were asked." in lead
+    assert any(f"{labelled} of 200 public rows, of which 40 were asked" in card for card in cards)
 
 
 @pytest.mark.parametrize("name", ["seeded", "noiseless", "seeded count"])

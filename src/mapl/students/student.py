@@ -17,9 +17,9 @@ from mapl.data.tables.number_range import NumberRange
 from mapl.data.tables.rows import Rows, check_rows, column, is_matrix, n_rows, names, select
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.students.asking import asking, check_answers
 from mapl.students.fitting import hand_over
 from mapl.students.lesson import Lesson
+from mapl.students.model_failures import check_answers, refuse_failures
 from mapl.students.probabilities.scale import ScoreScale
 from mapl.students.probabilities.scores import certain_codes, class_scores, raw_chances
 from mapl.teachers.learners.spelling import natural
@@ -73,7 +73,7 @@ class Student:
         if self.number_range is None:
             raise InvalidParameter("The student predicts classes and no numbers; ask it to predict.")
         ready = self._ready(rows)
-        with asking(self.learner):
+        with refuse_failures(self.learner):
             told = np.asarray(self.model.predict(hand_over(self.model, ready)), dtype=np.float64)
             return check_answers(told, n_rows(ready))
 
@@ -82,7 +82,7 @@ class Student:
         self._refuse_numbers()
         if self.scale is None and self.class_weights is None:
             ready = self._ready(rows)
-            with asking(self.learner):
+            with refuse_failures(self.learner):
                 return certain_codes(self.model, ready, self.classes)
         weights = 1.0 if self.class_weights is None else np.array(self.class_weights)
         return np.asarray((self.predict_proba(rows) * weights).argmax(axis=1))
@@ -95,7 +95,7 @@ class Student:
         """
         self._refuse_numbers()
         ready = self._ready(rows)
-        with asking(self.learner):
+        with refuse_failures(self.learner):
             if self.scale is None:
                 told = raw_chances(self.model, ready, self.classes)
             else:

@@ -12,7 +12,7 @@ from mapl.errors import InvalidData, MaplError
 
 
 @contextmanager
-def asking(learner: str) -> Iterator[None]:
+def refuse_failures(learner: str) -> Iterator[None]:
     """Turn what a model raises into a refusal.
 
     A file passes every check of `allow_list` with arrays that do not fit each other; that shows when they are
