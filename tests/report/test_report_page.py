@@ -14,7 +14,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -246,19 +245,26 @@ def test_the_headline_tells_the_promise_and_the_outcome(pages: dict[str, str], l
 
 def test_rows_that_were_not_asked_are_no_questions(learned_run: Run) -> None:
     """A plan may ask fewer rows than there are, and the page says of how many it tells."""
-    labels = learned_run.labels
-    asked = np.arange(len(labels)) < 40
-    status = pa.array(np.where(asked, labels["status"].to_numpy(zero_copy_only=False), "not asked").tolist())
-    label = pa.array([one if here else None for one, here in zip(labels["label"].to_pylist(), asked, strict=True)])
-    for name, column in (("label", label), ("status", status)):
-        labels = labels.set_column(labels.column_names.index(name), name, column)
+    status = ["answered"] * 30 + ["abstained"] * 10 + ["not asked"] * 160
+    named = pa.array([("no" if one == "answered" else None) for one in status])
+    labels = pa.table({"question": range(200), "label": named, "status": status})
     coverage = Coverage.of(labels, learned_run.classes)
     root = parse(render(replace(learned_run.report(), coverage=coverage)))
-    labelled = coverage.overall.labelled
     lead, cards = root.of_class("lead")[0].text, [card.text for card in root.of_class("card")]
-    assert f"Labels for {labelled} of 200 public rows were released" in lead
+    assert "Labels for 30 of 200 public rows were released" in lead
     assert "40 of the rows were asked." in lead
-    assert any(f"{labelled} of 200 public rows, of which 40 were asked" in card for card in cards)
+    assert any("30 of 200 public rows, of which 40 were asked" in card for card in cards)
+
+
+def test_no_student_is_told_of_where_no_label_was_released(learned_run: Run) -> None:
+    n = len(learned_run.labels)
+    nothing = pa.table({"question": range(n), "label": pa.nulls(n, pa.string()), "status": ["abstained"] * n})
+    given = {"statement": learned_run.statement | {"answered": 0, "abstained": n}, "ledger": None}
+    asked = {"settings": {"student": "auto"}}
+    assert "a model (the student)" in parse(render(learned_run.report(**asked))).of_class("lead")[0].text
+    root = parse(render(learned_run.report(**given, **asked, labels=nothing)))
+    assert f"Labels for 0 of {n} public rows were released." in root.of_class("lead")[0].text
+    assert "student was trained" not in root.text
 
 
 @pytest.mark.parametrize("name", ["seeded", "noiseless", "seeded count"])
