@@ -43,6 +43,7 @@ SAYS: dict[str, tuple[str, float, float]] = {
     "reading_the_statement": (r"promised: epsilon ([\d.]+) at delta 1e-06", 0.1, 2.0),
     "regression": (r"R2 ([\d.]+), off by", 0.3, 1.0),
     "soft_labels": (r"area under the curve ([\d.]+)", 0.75, 1.0),
+    "texts_and_images": (r"(?:texts|images): accuracy ([\d.]+)", 0.85, 1.0),
     "top_category": (r"top category of smoking: never\n.*\n.*region: declined\nepsilon ([\d.]+)", 0.1, 1.0),
 }
 """What has to be found in the output of each, and between which bounds its figure lies.

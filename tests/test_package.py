@@ -58,7 +58,11 @@ def test_the_long_description_has_no_link_that_leads_nowhere(
     links = re.findall(r"\]\(([^)]*)\)", said)
     assert all(one.startswith("https://") for one in links)
     assert bool(links) is (address is not None)
-    assert PROJECT["dynamic"] == ["readme"]
+    assert PROJECT["dynamic"] == ["readme", "urls"]
+    pages = hook["addresses"](address)
+    assert pages == {} or pages["Changelog"] == "https://example.org/mapl/CHANGELOG.md"
+    assert bool(pages) is (address is not None)
+    assert all((ROOT / path).exists() for path in hook["PAGES"].values())
 
 
 def test_constraints_name_versions_and_hashes_and_no_address() -> None:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import mapl
+from mapl.cli import app
 from mapl.cli.dialect.spelling import COMMAND_LINE, WITHOUT_SCHEMA
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.table import public_codes
@@ -91,3 +93,21 @@ def test_shared_code_spells_no_option_itself() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
                 assert OPTION.search(node.value) is None, f"{name}, line {node.lineno}: {node.value}"
+
+
+def test_a_range_of_numbers_is_advised_where_it_can_be_declared(tmp_path: Path) -> None:
+    """Sites and kept teachers learn classes only; `mapl learn` learns numbers too."""
+    for name in ("public.csv", "private.csv"):
+        (tmp_path / name).write_text("age,cost\n" + "".join(f"{n},{n}.5\n" for n in range(300)))
+    common = ["--public", str(tmp_path / "public.csv"), "--label", "cost", "--unit", "none", "--epsilon", "1"]
+    common += ["--delta", "1e-6", "--out", str(tmp_path / "out")]
+    private = [str(tmp_path / "private.csv")]
+    for verb, given, numbers in (
+        ("learn", private, True),
+        ("teach", [*private, "--queries", "100"], False),
+        ("federate", ["--rows", "300", "--sites", "2"], False),
+    ):
+        ran = CliRunner().invoke(app, [verb, *given, *common])
+        assert ran.exit_code == 2
+        assert "300 different numbers, which are hardly classes. Where they are, list them with" in ran.stderr
+        assert ("--regression LOW,HIGH" in ran.stderr) is numbers

@@ -6,10 +6,10 @@ by a user has said before how that is spelled there: ``--teachers`` on the comma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 def plainly(name: str, value: str | None = None) -> str:
@@ -52,6 +52,14 @@ def speaking(dialect: Dialect) -> Iterator[None]:
         yield
     finally:
         _SPOKEN.reset(before)
+
+
+@contextmanager
+def speaking_without(names: Iterable[str]) -> Iterator[None]:
+    """Go on in the same dialect, where some parameters are not there."""
+    spoken = _SPOKEN.get()
+    with speaking(replace(spoken, lacks=spoken.lacks.union(names))):
+        yield
 
 
 def spell(name: str, value: str | None = None) -> str:

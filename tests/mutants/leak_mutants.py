@@ -267,4 +267,12 @@ MUTANTS = (
         new="    except RecursionError:\n        return None",
         killers=("tests/data/test_json_lines.py::test_a_line_that_is_no_object_is_left_out_by_itself",),
     ),
+    Mutant(
+        name="failing-student-quotes-rows",
+        breaks="A student that fails repeats its model's words, which may quote the rows to predict.",
+        file="students/model_failures.py",
+        old="({type(failure).__name__})",
+        new="({failure})",
+        killers=("tests/students/test_forged_students.py::test_the_words_of_a_failing_model_are_not_told",),
+    ),
 )

@@ -1,4 +1,4 @@
-"""Counts of public questions: overall, per class and per public group."""
+"""Counts of public rows: overall, per class and per public group."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ def table(rows: list[tuple[str, str, str | None]]) -> pa.Table:
 
 @settings(max_examples=60, deadline=None)
 @given(ROWS)
-def test_every_question_is_counted_once(rows: list[tuple[str, str, str | None]]) -> None:
+def test_every_row_is_counted_once(rows: list[tuple[str, str, str | None]]) -> None:
     found = Coverage.of(table(rows), CLASSES, ("group",))
     expected = Counter(status for status, _, _ in rows)
     overall = found.overall
     counted = [overall.answered, overall.fallback, overall.abstained, overall.not_asked]
     assert counted == [expected[s] for s in STATUSES]
-    assert overall.questions == len(rows)
+    assert overall.rows == len(rows)
+    assert overall.asked == len(rows) - expected["not asked"]
     labels = Counter(label for status, label, _ in rows if status in STATUSES[:2])
     assert {row.name: row.labels for row in found.per_class} == {"no": labels["no"], "yes": labels["yes"]}
     groups = Counter(MISSING if group is None else group for _, _, group in rows)
-    assert {g.name: g.questions for g in found.groupings[0].groups} == dict(groups)
+    assert {g.name: g.rows for g in found.groupings[0].groups} == dict(groups)
     assert sum(g.labelled for g in found.groupings[0].groups) == overall.labelled
 
 
@@ -66,8 +67,8 @@ def test_many_small_groups_are_counted_together() -> None:
     rows = table([("answered", "no", "a")] * (2 * n)).append_column("id", pa.array([*range(n), *[7] * n]))
     groups = Coverage.of(rows, CLASSES, ("id",)).groupings[0].groups
     assert len(groups) == MOST_GROUPS
-    assert sum(group.questions for group in groups) == 2 * n
-    assert max(groups, key=lambda g: g.questions).name in ("7", groups[-1].name)
+    assert sum(group.rows for group in groups) == 2 * n
+    assert max(groups, key=lambda g: g.rows).name in ("7", groups[-1].name)
     assert groups[-1].name == f"{n - MOST_GROUPS + 1} smaller groups"
 
 

@@ -25,6 +25,7 @@ from mapl.cli import app
 from mapl.errors import InvalidParameter
 from mapl.release.statement.promise import promise_of
 from mapl.report import Evaluation, Report, render, write_report
+from mapl.report.coverage import Coverage
 from mapl.types import Adjacency
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -231,7 +232,7 @@ def test_the_headline_tells_the_promise_and_the_outcome(pages: dict[str, str], l
     root = parse(pages["learned"])
     lead, promise = root.of_class("lead")[0].text, root.of_class("promise")[0].text
     answered = learned_run.statement["answered"]
-    assert f"Labels for {answered} of 200 public questions were released" in lead
+    assert f"Labels for {answered} of 200 public rows were released" in lead
     assert "vote of 120 models" in lead
     assert PROMISE.unit in promise
     assert PROMISE.adjacency in promise
@@ -240,6 +241,30 @@ def test_the_headline_tells_the_promise_and_the_outcome(pages: dict[str, str], l
     assert any("80.0%" in card and "10 public rows" in card for card in cards)
     assert root.of_class("alarm") == []
     assert "NOT PRIVATE" not in pages["learned"]
+
+
+def test_rows_that_were_not_asked_are_no_questions(learned_run: Run) -> None:
+    """A plan may ask fewer rows than there are, and the page says of how many it tells."""
+    status = ["answered"] * 30 + ["abstained"] * 10 + ["not asked"] * 160
+    named = pa.array([("no" if one == "answered" else None) for one in status])
+    labels = pa.table({"question": range(200), "label": named, "status": status})
+    coverage = Coverage.of(labels, learned_run.classes)
+    root = parse(render(replace(learned_run.report(), coverage=coverage)))
+    lead, cards = root.of_class("lead")[0].text, [card.text for card in root.of_class("card")]
+    assert "Labels for 30 of 200 public rows were released" in lead
+    assert "40 of the rows were asked." in lead
+    assert any("30 of 200 public rows, of which 40 were asked" in card for card in cards)
+
+
+def test_no_student_is_told_of_where_no_label_was_released(learned_run: Run) -> None:
+    n = len(learned_run.labels)
+    nothing = pa.table({"question": range(n), "label": pa.nulls(n, pa.string()), "status": ["abstained"] * n})
+    given = {"statement": learned_run.statement | {"answered": 0, "abstained": n}, "ledger": None}
+    asked = {"settings": {"student": "auto"}}
+    assert "a model (the student)" in parse(render(learned_run.report(**asked))).of_class("lead")[0].text
+    root = parse(render(learned_run.report(**given, **asked, labels=nothing)))
+    assert f"Labels for 0 of {n} public rows were released." in root.of_class("lead")[0].text
+    assert "student was trained" not in root.text
 
 
 @pytest.mark.parametrize("name", ["seeded", "noiseless", "seeded count"])

@@ -7,6 +7,8 @@ import json
 import os
 import pickle
 import sys
+import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -14,6 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 import skops.io
+from export_students import questions_of, student_of
 from forger import Change, node, nodes, of_numbers, rewritten
 from lightgbm import LGBMClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -311,3 +314,47 @@ def test_a_booster_without_a_model_is_refused() -> None:
 
     with pytest.raises(InvalidData, match="LightGBM model that does not add up"):
         loads(rewritten(dumps(student), plan=empty))
+
+
+def _changed(array: Any, how: str) -> bytes:
+    other = {
+        "shorter": lambda: array[:-1],
+        "flat": lambda: array.ravel()[:, None],
+        "words": lambda: np.full(array.shape, "seven"),
+        "gaps": lambda: np.full(array.shape, np.nan),
+    }[how]()
+    written = io.BytesIO()
+    np.save(written, other)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize("name", ["moments", "moments, numbers", "logistic", "nb", "soft, three", "scaled"])
+def test_arrays_that_do_not_fit_are_refused_in_words(name: str) -> None:
+    """One array after the other: the file is refused, or what the student answers, or it answers every row."""
+    content, rows = dumps(student_of(name)), questions_of(student_of(name))[:20]
+    with ZipFile(io.BytesIO(content)) as archive:
+        arrays = {one: np.load(io.BytesIO(archive.read(one))) for one in archive.namelist() if one.endswith(".npy")}
+    refused = 0
+    for member, how, to_predict in product(arrays, ("shorter", "flat", "words", "gaps"), (False, True)):
+        try:
+            if arrays[member].ndim == 0:
+                continue
+            student = loads(rewritten(content, **{member: _changed(arrays[member], how)}), to_predict=to_predict)
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                assert len(student.predict(rows)) == len(rows)
+                if student.number_range is None:
+                    assert student.predict_proba(rows).shape == (len(rows), len(student.classes))
+        except InvalidData:
+            refused += 1
+    assert refused > 2
+
+
+def test_the_words_of_a_failing_model_are_not_told() -> None:
+    """They may quote rows; whoever predicts may not want them in a log."""
+    student, rows = of_numbers(GaussianNB())
+    student.model.theta_ = student.model.theta_[:, :-1]
+    with pytest.raises(InvalidData, match=r"failed on the rows to predict \(ValueError\)") as refusal:
+        loads(dumps(student)).predict(rows)
+    assert "shape" not in str(refusal.value)
+    assert "fetch it again" in str(refusal.value)

@@ -1,4 +1,4 @@
-"""What became of the public questions: overall, per class, and per public group."""
+"""What became of the public rows: overall, per class, and per public group."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many questions of one kind were answered, abstained on and not asked."""
+    """How many public rows of one kind were answered, abstained on and not asked."""
 
     name: str
     answered: int
@@ -31,8 +31,13 @@ class Tally:
     not_asked: int
 
     @property
-    def questions(self) -> int:
-        return self.labelled + self.abstained + self.not_asked
+    def rows(self) -> int:
+        return self.asked + self.not_asked
+
+    @property
+    def asked(self) -> int:
+        """The rows that were questions."""
+        return self.labelled + self.abstained
 
     @property
     def labelled(self) -> int:
@@ -40,8 +45,8 @@ class Tally:
 
     @property
     def coverage(self) -> float:
-        """The share of questions that got a label."""
-        return self.labelled / self.questions if self.questions else 0.0
+        """The share of rows that got a label."""
+        return self.labelled / self.rows if self.rows else 0.0
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
@@ -80,7 +85,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The outcome of a run in counts of public questions and released labels."""
+    """The outcome of a run in counts of public rows and released labels."""
 
     overall: Tally
     per_class: tuple[ClassCount, ...]
@@ -102,7 +107,7 @@ class Coverage:
                 )
         statuses = _statuses(labels)
         return cls(
-            overall=_tally("all questions", np.bincount(statuses, minlength=len(STATUSES))),
+            overall=_tally("all rows", np.bincount(statuses, minlength=len(STATUSES))),
             per_class=_per_class(labels["label"], classes),
             groupings=tuple(Grouping(name, _groups(labels[name], statuses)) for name in groups),
         )
@@ -144,7 +149,7 @@ def _groups(column: Any, statuses: Any) -> tuple[Tally, ...]:
     tallies = [_tally(name, row) for name, row in zip(values, counts, strict=True) if row.any()]
     if len(tallies) <= MOST_GROUPS:
         return tuple(tallies)
-    by_size = sorted(tallies, key=lambda tally: -tally.questions)
+    by_size = sorted(tallies, key=lambda tally: -tally.rows)
     shown, rest = by_size[: MOST_GROUPS - 1], by_size[MOST_GROUPS - 1 :]
     other = sum(rest[1:], start=rest[0])
     kept = [tally for tally in tallies if tally in shown]

@@ -161,6 +161,8 @@ class Report:
         guarantee = Guarantee.of(statement, plan)
         method = replace(_method(statement, plan, declared, dict(settings or {})), columns=columns)
         method = replace(method, beside_kernel=beside_kernel)
+        if not coverage.overall.labelled:  # whatever student was asked for, there was nothing to learn from
+            method = replace(method, student=None)
         trail = Trail.of(statement, plan, ledger)
         cell_map = None
         if cells is not None and method.counting is not None:

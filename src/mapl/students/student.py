@@ -14,11 +14,12 @@ from mapl.data.reading.conform import conform
 from mapl.data.reading.entries import numbers, pixels
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.number_range import NumberRange
-from mapl.data.tables.rows import Rows, check_rows, column, is_matrix, names, select
+from mapl.data.tables.rows import Rows, check_rows, column, is_matrix, n_rows, names, select
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.students.fitting import hand_over
 from mapl.students.lesson import Lesson
+from mapl.students.model_failures import check_answers, refuse_failures
 from mapl.students.probabilities.scale import ScoreScale
 from mapl.students.probabilities.scores import certain_codes, class_scores, raw_chances
 from mapl.teachers.learners.spelling import natural
@@ -71,14 +72,18 @@ class Student:
         """Return the number predicted for each row, where labels are numbers."""
         if self.number_range is None:
             raise InvalidParameter("The student predicts classes and no numbers; ask it to predict.")
-        ready = hand_over(self.model, self._ready(rows))
-        return np.asarray(self.model.predict(ready), dtype=np.float64)
+        ready = self._ready(rows)
+        with refuse_failures(self.learner):
+            told = np.asarray(self.model.predict(hand_over(self.model, ready)), dtype=np.float64)
+            return check_answers(told, n_rows(ready))
 
     def predict_codes(self, rows: Any) -> NDArray[np.int64]:
         """Return the number of the class predicted for each row, counting the declared classes from 0."""
         self._refuse_numbers()
         if self.scale is None and self.class_weights is None:
-            return certain_codes(self.model, self._ready(rows), self.classes)
+            ready = self._ready(rows)
+            with refuse_failures(self.learner):
+                return certain_codes(self.model, ready, self.classes)
         weights = 1.0 if self.class_weights is None else np.array(self.class_weights)
         return np.asarray((self.predict_proba(rows) * weights).argmax(axis=1))
 
@@ -90,9 +95,12 @@ class Student:
         """
         self._refuse_numbers()
         ready = self._ready(rows)
-        if self.scale is None:
-            return raw_chances(self.model, ready, self.classes)
-        return self.scale(class_scores(self.model, ready, self.classes))
+        with refuse_failures(self.learner):
+            if self.scale is None:
+                told = raw_chances(self.model, ready, self.classes)
+            else:
+                told = self.scale(class_scores(self.model, ready, self.classes))
+            return check_answers(told, n_rows(ready), len(self.classes))
 
     def _refuse_numbers(self) -> None:
         if self.number_range is not None:

@@ -15,6 +15,7 @@ from typing import Any
 from typer.core import TyperArgument, TyperCommand
 
 from mapl.errors import InvalidData, InvalidParameter
+from mapl.parameters import speaking_without
 
 SETTINGS = "settings.json"
 OPTIONS, VERB = "options", "verb"
@@ -26,6 +27,9 @@ NEVER_PUBLISHED = {"seed": "what decides about noise", "engine": "where private 
 PUBLISH_OPTIONS = ("answer", "learn", "teach")
 """The verbs whose runs tell their options."""
 
+ADVISED = frozenset({"regression"})
+"""Options that shared code advises, and not every verb has."""
+
 
 class FromFile(TyperCommand):
     """A verb whose first argument may be a file with its options."""
@@ -35,6 +39,12 @@ class FromFile(TyperCommand):
         if path is not None:
             ctx.default_map = dict(self._values(path, read_options(path, str(self.name))))
         return super().parse_args(ctx, rest)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Carry the verb out; no message advises an option that another verb has."""
+        own = {name.replace("-", "_") for one in self.params for name, _ in _names(one)}
+        with speaking_without(ADVISED - own):
+            return super().invoke(ctx)
 
     def _file_and_rest(self, ctx: Any, args: list[str]) -> tuple[Path | None, list[str]]:
         """Split off the first argument that is no option, if it is a file of options."""

@@ -35,8 +35,8 @@ def option_of_site(name: str, value: str | None = None) -> str:
 
 
 AFTER_THE_PLAN = frozenset({"out", "name", "rounds", "memory", "jobs", "seed", "without", "student", "test"})
-BY_PLAN = Dialect(option_of_site)
+BY_PLAN = Dialect(option_of_site, lacks=frozenset({"regression"}))
 """For ``mapl site`` and ``mapl combine``."""
 
-WITHOUT_SCHEMA = replace(COMMAND_LINE, lacks=frozenset({"schema", "drop", "categories"}))
+WITHOUT_SCHEMA = replace(COMMAND_LINE, lacks=frozenset({"schema", "drop", "categories", "regression"}))
 """Where the questions themselves say what the columns are."""

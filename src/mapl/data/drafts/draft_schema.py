@@ -13,6 +13,7 @@ from mapl.data.drafts.draft_numbers import draft_matrix_columns
 from mapl.data.reading.entries import texts
 from mapl.data.reading.numerals import parse_numerals
 from mapl.data.tables.column_choices import ColumnChoices
+from mapl.data.tables.number_range import advise_range
 from mapl.data.tables.rows import Rows, check_rows, column, is_matrix, names, without
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData
@@ -83,14 +84,13 @@ def classes_of(rows: Rows, label: str) -> tuple[str, ...]:
     if not 2 <= len(found) <= MOST_CLASSES:
         raise InvalidData(
             f"The public column {label!r} has {len(found)} different values; expected 2 to {MOST_CLASSES} classes. "
-            f"Name another column with {spell('label')}, or declare the classes with {spell('classes')}; where the "
-            f"label is a number, declare its range with {spell('regression', 'LOW,HIGH')}."
+            f"Name another column with {spell('label')}, or declare the classes with {spell('classes')}"
+            f"{advise_range()}."
         )
     whole = all(name.removeprefix("-").isdecimal() for name in found)
     if len(found) > (MOST_WHOLE if whole else MOST_FRACTIONS) and not parse_numerals(pa.array(found)).null_count:
         raise InvalidData(
             f"The public column {label!r} holds {len(found)} different numbers, which are hardly classes. Where "
-            f"the label is a number, declare its range with {spell('regression', 'LOW,HIGH')}; where these are "
-            f"classes, list them with {spell('classes')}."
+            f"they are, list them with {spell('classes')}{advise_range()}."
         )
     return tuple(sorted(found, key=int) if whole else sorted(found))

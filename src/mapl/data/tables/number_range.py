@@ -13,7 +13,7 @@ from mapl.data.reading.numerals import as_floats
 from mapl.data.reading.python_cells import arrow_column
 from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.parameters import spell
+from mapl.parameters import spell, takes
 from mapl.types import Floats
 
 END_NAMES = ("lower", "higher")
@@ -23,6 +23,13 @@ END_NAMES = ("lower", "higher")
 def ends() -> Classes:
     """Return the ends of a range as classes; made when asked for, since classes bring pandas along."""
     return Classes(END_NAMES)
+
+
+def advise_range() -> str:
+    """Say, at the end of advice on classes, how a label is declared that is a number, where that can be done."""
+    if not takes("regression"):
+        return ""
+    return f"; where the label is a number, declare its range with {spell('regression', 'LOW,HIGH')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from mapl.data.reading.conform import conform
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.column_choices import NO_CHOICES, ColumnChoices
 from mapl.data.tables.label_values import LabelValues, declare_values
-from mapl.data.tables.number_range import NumberRange, ends, public_numbers
+from mapl.data.tables.number_range import NumberRange, advise_range, ends, public_numbers
 from mapl.data.tables.rows import Rows, column, names
 from mapl.data.tables.schema import Schema
 from mapl.data.tables.table import (
@@ -80,7 +80,7 @@ def declare(
         raise InvalidParameter(
             "The classes are not declared, and mapl never reads them off private rows: a rare class would give its "
             f"holder away. Name them, for example with {spell('classes', 'no,yes')}, or in the schema "
-            f"({spell('schema')}); or, where the label is a number, its range with {spell('regression', '0,100')}."
+            f"({spell('schema')}){advise_range()}."
         )
     classes = declare_values(classes, label_values)
     drafted = replace(drafted, unit=unit, classes=_listed(classes, number_range))
@@ -103,7 +103,7 @@ def declare_alone(
     if classes is None and not schema.classes:
         raise InvalidParameter(
             f"The classes are not declared; name them, for example with {spell('classes', 'no,yes')}, or in the "
-            f"schema; or, where the label is a number, its range with {spell('regression', '0,100')}."
+            f"schema{advise_range()}."
         )
     classes = declare_values(Classes(schema.classes) if classes is None else classes, label_values)
     unit = schema.unit if unit is None else unit

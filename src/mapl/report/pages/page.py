@@ -67,8 +67,8 @@ def environment() -> Environment:
 
 
 def _parts(tally: Tally) -> list[plots.Part]:
-    """Split the questions of a tally into what became of them."""
-    whole = max(1, tally.questions)
+    """Split the rows of a tally into what became of them."""
+    whole = max(1, tally.rows)
     return [
         plots.Part("answered", tally.answered / whole, "answered"),
         plots.Part("answered by the second stage", tally.fallback / whole, "fallback"),
