@@ -1,8 +1,8 @@
 """The long description of the package: the README, whose relative links would lead nowhere on a package index.
 
 With MAPL_PROJECT_URL, the address under which the files of the repository are shown, links lead there, and the
-package names its pages. Without it they become plain words, and the picture is left out: an archive promises no page
-that nobody can open.
+package names its pages. Without it they become plain words, and the picture is left out: an archive promises no
+page that nobody can open.
 """
 
 from __future__ import annotations

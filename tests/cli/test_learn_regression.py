@@ -139,7 +139,7 @@ def test_people_with_labels_of_all_kinds_stop_nothing(mapl: Callable[..., Any], 
         ((*RANGE, "--metric", "balanced"), "a metric of classes was asked for"),
         ((*RANGE, "--class-weight", "lower=2"), "a weight of classes was asked for"),
         ((*RANGE, "--delta", "0"), "positive delta"),
-        ((), "--regression 0,100"),
+        ((), "--regression LOW,HIGH"),
     ],
 )
 def test_what_has_no_meaning_for_numbers_is_refused_in_words(
