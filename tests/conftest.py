@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 from mapl.cli import app
 from mapl.data.synthetic import LABEL, UNIT, Clinic
+from mapl.teachers.workers import pool
 
 collect_ignore_glob = ["*conftest.py", "*flower_run.py"]
 """Files of fixtures have no doctests, and several modules of one name cannot be imported to look for some; nor can
@@ -110,6 +112,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return True if takes_long(collection_path) else None
     some = takes_long(collection_path) or "mark.long" in collection_path.read_text("utf-8")
     return None if some else True
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make alone: modules are a million objects, and all of them stay."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionstart() -> None:
+    """Keep idle workers for as long as tests run: starting one again takes longer than most tests."""
+    pool.IDLE_SECONDS = 3600
 
 
 @dataclass(frozen=True)

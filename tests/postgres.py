@@ -32,7 +32,7 @@ def running_server() -> Iterator[Any]:
         process = server.get_postmaster_info().process
         if process.is_running():
             process.send_signal(signal.SIGQUIT)  # at once: nothing in it has to last
-            process.wait(20)
+            process.wait(300)
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import mapl
 
@@ -12,24 +14,36 @@ SOURCE = Path(mapl.__file__).parent
 MOST_FILES = 15
 
 
+class Names(NamedTuple):
+    """What the files of mapl define at their top: classes, kinds of values, and functions with their file."""
+
+    classes: Counter[str]
+    aliases: Counter[tuple[str, str]]
+    functions: list[tuple[str, str]]
+
+
+@cache
+def names_of_all_files() -> Names:
+    found = Names(Counter(), Counter(), [])
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                found.classes[node.name] += 1
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.functions.append((node.name, path.relative_to(SOURCE).as_posix()))
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_type(node):
+                found.aliases[node.targets[0].id, ast.unparse(node.value)] += 1
+    return found
+
+
 def test_no_two_classes_share_a_name() -> None:
-    names = Counter(
-        node.name
-        for path in SOURCE.rglob("*.py")
-        for node in ast.parse(path.read_text("utf-8")).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    )
-    assert [name for name, times in names.items() if times > 1] == []
+    names = names_of_all_files().classes
+    assert [name for name, times in names.items() if times > 1 and not name.startswith("_")] == []
 
 
 def test_a_kind_of_value_is_defined_once() -> None:
     """The same alias of the same type in two files is one alias too many."""
-    aliases = Counter(
-        (node.targets[0].id, ast.unparse(node.value))
-        for path in SOURCE.rglob("*.py")
-        for node in ast.parse(path.read_text("utf-8")).body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_type(node)
-    )
+    aliases = names_of_all_files().aliases
     assert [name for (name, _), times in aliases.items() if times > 1] == []
 
 
@@ -47,12 +61,7 @@ NO_PARTICIPLES = {"ending", "made_up_rows", "nothing_to_learn", "speaking"}
 
 def test_functions_are_verbs_or_nouns() -> None:
     """`planned`, `drawn_by`: what is made there? `plan_teachers` makes a plan, `measured_rows` are rows."""
-    functions = [
-        (node.name, path.relative_to(SOURCE).as_posix())
-        for path in SOURCE.rglob("*.py")
-        for node in ast.parse(path.read_text("utf-8")).body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+    functions = names_of_all_files().functions
     assert [one for one in functions if _is_participle(one[0]) and one[0] not in NO_PARTICIPLES] == []
 
 

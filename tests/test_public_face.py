@@ -101,6 +101,17 @@ def test_the_command_line_looks_for_garbage_less_often() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_the_command_line_ends_without_looking_for_garbage() -> None:
+    code = (
+        "import atexit, gc, sys; sys.argv = ['mapl', '--version']\n"
+        "atexit.register(lambda: print('kept', gc.get_freeze_count() > 10_000))\n"
+        "from mapl.__main__ import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ended.stdout.endswith("kept True\n")
+
+
 def test_every_error_and_warning_is_exported() -> None:
     from mapl import errors
 

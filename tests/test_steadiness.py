@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 LEAST = 60
-LIMIT = re.compile(r"\b(?:timeout|settimeout|PATIENCE)\s*[=(]\s*(\d+(?:\.\d+)?)")
+LIMIT = re.compile(r"\b(?:timeout|settimeout|PATIENCE|wait|result|communicate)\s*[=(]\s*(\d+(?:\.\d+)?)")
 
 
 def test_examples_have_no_deadline() -> None:

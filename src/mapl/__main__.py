@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -26,6 +27,7 @@ def main() -> None:
     """Load the command line and run it; an interrupt while loading is as quiet as one while running."""
     put_current_folder_last()
     gc.set_threshold(NEW_OBJECTS)
+    atexit.register(gc.freeze)  # what ends with the process is not looked through once more for garbage
     for name, value in RESTFUL.items():  # read when the libraries are loaded, which is later
         os.environ.setdefault(name, value)
     try:

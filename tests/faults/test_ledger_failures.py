@@ -140,7 +140,7 @@ def test_a_database_that_goes_and_comes_back() -> None:
             published += 1
             process = server.get_postmaster_info().process
             process.send_signal(how)
-            process.wait(20)
+            process.wait(300)
             for refused in (lambda: ledger.exchange("labels", group(MANY), decide, n_classes=3), ledger.alive):
                 with pytest.raises(LedgerError, match=r"cannot be reached.*nothing was released"):
                     refused()

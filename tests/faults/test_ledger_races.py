@@ -109,7 +109,7 @@ class Careless:
         self.execute: Any
         if address.startswith("sqlite"):
             connection = apsw.Connection(address.removeprefix("sqlite:///"))
-            connection.set_busy_timeout(10_000)
+            connection.set_busy_timeout(300_000)
             self.execute = lambda command: connection.execute(command).fetchall()
         else:
             where, _, schema = address.partition("&schema=")

@@ -6,6 +6,24 @@ from mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="kept-tables-writable",
+        breaks="Whoever is given a mechanism can write to the tables that the next one decides by.",
+        file="mechanisms/registry.py",
+        old="        part.setflags(write=False)",
+        new="        part.setflags()",
+        killers=(
+            "tests/mechanisms/test_registry.py::test_the_same_task_gets_the_same_mechanism_and_its_tables_are_read_only",
+        ),
+    ),
+    Mutant(
+        name="kept-under-another-spelling",
+        breaks="A process that was asked for epsilon 1 before writes 1 where 1.0 was asked for.",
+        file="mechanisms/registry.py",
+        old="_Asked(repr((task, sorted(given.items()))),",
+        new="_Asked(repr((hash(task), sorted(given.items()))),",
+        killers=("tests/mechanisms/test_registry.py::test_another_spelling_of_the_same_number_is_another_task",),
+    ),
+    Mutant(
         name="certificate-in-one-order",
         breaks="The ladder's certificate checks the inequality for neighbours in one order only.",
         file="mechanisms/votes/ladder.py",

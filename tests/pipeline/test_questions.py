@@ -182,7 +182,8 @@ def test_texts_of_a_large_request_are_read_all_at_once_and_say_what_they_say_alo
     rows = [[number, day] for number in written for day in days]
     alone = [form.read([row])[0] for row in rows]
     calls = []
-    monkeypatch.setattr("mapl.pipeline.online.questions.numbers", lambda cells: calls.append(1) or numbers(cells))
+    read = "mapl.pipeline.online.question_cells.numbers"
+    monkeypatch.setattr(read, lambda cells: calls.append(1) or numbers(cells))
     assert form.read(rows).tolist() == alone
     assert len(calls) == 1
     for bad in (["x", None], [None, "x"], ["\ud800", None]):

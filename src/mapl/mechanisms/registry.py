@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import lru_cache
 from typing import Any, Literal
+
+import numpy as np
 
 from mapl.errors import InvalidParameter
 from mapl.mechanisms.mechanism import AnyMechanism, Task
@@ -112,5 +115,34 @@ def make(name: str, task: Task, **settings: Any) -> AnyMechanism:
     ]
     if missing:
         raise InvalidParameter(f"{name} needs the setting {', '.join(missing)}.")
-    mechanism: AnyMechanism = found.mechanism.for_task(task, **given)
+    return _calibrate(_Asked(repr((task, sorted(given.items()))), found.mechanism, task, given))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a mechanism is calibrated for, as it is spelled: 1 and 1.0 are equal, but print otherwise.
+
+    What was asked before in this process must not show in public files.
+    """
+
+    spelled: str
+    mechanism: Any
+    task: Task = field(compare=False)
+    settings: dict[str, Any] = field(compare=False)
+
+
+@lru_cache(maxsize=64)
+def _calibrate(asked: _Asked) -> AnyMechanism:
+    """Calibrate a mechanism, kept for the next time: it is a value, and a function of public facts."""
+    mechanism: AnyMechanism = asked.mechanism.for_task(asked.task, **asked.settings)
+    _lock(mechanism)
     return mechanism
+
+
+def _lock(part: Any) -> None:
+    """Make tables read-only: whoever asks for the same mechanism is given the same ones."""
+    if isinstance(part, np.ndarray):
+        part.setflags(write=False)
+    elif is_dataclass(part):
+        for one in fields(part):
+            _lock(getattr(part, one.name))

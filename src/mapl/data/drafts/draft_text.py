@@ -125,6 +125,8 @@ def _as_date(name: str, cells: Any, found: FoundTexts) -> Column | None:
     The order that is tried first wins: with the year in front, then the day, so that 03/04 is in April unless some
     other public cell says otherwise.
     """
+    if not any(value[:1].isdigit() for value in found.values):  # so that none is a date
+        return None
     for order in ("", *ORDERS):
         legible = np.asarray(parse_moments(found.array, order).is_valid(), dtype=np.bool_)
         blanks = _blanks(found, legible)

@@ -7,20 +7,31 @@ from dataclasses import dataclass, replace
 
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.planning.planner.boundary import boundary, first_that
-from mapl.planning.planner.outlook import Outlook, limits_for
+from mapl.planning.planner.outlook import Outlook
 from mapl.planning.planner.proposal import Proposal, keeps_floor
-from mapl.planning.planner.question import MOST, MOST_EPSILON, Question, Unknown, Wish
+from mapl.planning.planner.quantity import (
+    LEAST_EPSILON,
+    as_said,
+    as_whole,
+    candidates_for,
+    is_allowed,
+    is_most_wanted,
+    range_of,
+    round_up,
+    spoken_name,
+    start_of,
+    step_further,
+)
+from mapl.planning.planner.question import Question, Unknown, Wish
 from mapl.planning.planner.search import (
     NEAR,
     by_merit,
     calibrate_estimate,
     estimates,
-    numbers_between,
     pick_promising,
     search,
 )
 
-LEAST_EPSILON = 0.05
 STEP, GROWTH = 0.012, 1.7
 """Where exact calibration falls short of the estimate, a little more is tried, and then ever more."""
 MOST_STEPS = 14
@@ -30,9 +41,6 @@ CLOSE = 1.03
 """How far apart, at most, the answer and what was seen to fail are."""
 NEARLY, NEARLY_AS_ACCURATE = 0.9, 0.995
 """An estimate further below a wish does not reach it when it is calibrated."""
-MOST_QUESTIONS = 10**6
-MOST_ROWS = 10**9
-TEACHERS_TRIED = 24
 ADVISED, THRESHOLDS = (1.0, 1.07, 1.15, 1.3, 1.8, 3.0), 1.3
 """How much more than was estimated is tried for an advice, and how much less a ladder of thresholds might need."""
 
@@ -85,7 +93,7 @@ def solve(question: Question, wish: Wish) -> Solution:
 
 def _solved(question: Question, unknown: Unknown, value: float, wish: Wish, near: float) -> Solution | None:
     """Begin at an estimate and find where calibrated plans begin to reach the wish; None if they never do."""
-    is_most = _is_most(unknown, wish)
+    is_most = is_most_wanted(unknown, wish)
     shown, failed = None, None
     is_least = unknown == "epsilon" and value <= LEAST_EPSILON
     for step in range(MOST_STEPS):
@@ -94,14 +102,14 @@ def _solved(question: Question, unknown: Unknown, value: float, wish: Wish, near
             break
         # Where the estimate is the least that is considered, it says little about what will do.
         factor = 2.0 if is_least else 1 + STEP * GROWTH**step
-        failed, value = value, _further(unknown, value, factor, is_most=is_most)
-        if not _allowed(question, unknown, value):
+        failed, value = value, step_further(unknown, value, factor, is_most=is_most)
+        if not is_allowed(question, unknown, value):
             break
     if shown is None:
         return None
     for factor in STEPS_BACK if failed is None else ():
-        nearer = _said(unknown, value * factor if is_most else value / factor)
-        if nearer == value or not _allowed(question, unknown, nearer):
+        nearer = as_said(unknown, value * factor if is_most else value / factor)
+        if nearer == value or not is_allowed(question, unknown, nearer):
             break
         found = _shown(question, unknown, nearer, wish, near)
         if found is None:
@@ -109,12 +117,12 @@ def _solved(question: Question, unknown: Unknown, value: float, wish: Wish, near
             break
         value, shown = nearer, found
     while failed is not None and max(value / failed, failed / value) > CLOSE:
-        middle = _said(unknown, math.sqrt(value * failed))
+        middle = as_said(unknown, math.sqrt(value * failed))
         if middle in (value, failed):
             break
         found = _shown(question, unknown, middle, wish, near)
         value, failed, shown = (value, middle, shown) if found is None else (middle, failed, found)
-    value = _whole(unknown, value)
+    value = as_whole(unknown, value)
     return Solution(unknown, value, wish, question.having(unknown, value), shown, is_most)
 
 
@@ -168,7 +176,7 @@ def _shown(
     question: Question, unknown: Unknown, value: float, wish: Wish, near: float = NEAR
 ) -> list[Proposal] | None:
     """Return the very plans that are shown with this value if the first reaches the wish, None otherwise."""
-    asked = question.having(unknown, _whole(unknown, value))
+    asked = question.having(unknown, as_whole(unknown, value))
     try:
         if not any(_may_reach(found, asked, wish) for found in pick_promising(asked, wish, near=near)):
             return None
@@ -200,83 +208,26 @@ def _estimated_value(question: Question, unknown: Unknown, wish: Wish, *, roughl
 
     def reaches(value: float) -> bool:
         try:
-            return _reaches(question.having(unknown, _whole(unknown, value)), wish, roughly=roughly)
+            return _reaches(question.having(unknown, as_whole(unknown, value)), wish, roughly=roughly)
         except (CannotCalibrate, InvalidParameter):
             return False
 
     if unknown in ("teachers", "max_abstentions"):
-        return first_that(reaches, _candidates(question, unknown))
-    low, high = _range(question, unknown)
-    if _is_most(unknown, wish):
-        missed = boundary(lambda value: not reaches(value), low, high, start=_start(question, unknown))
+        return first_that(reaches, candidates_for(question, unknown))
+    low, high = range_of(question, unknown)
+    if is_most_wanted(unknown, wish):
+        missed = boundary(lambda value: not reaches(value), low, high, start=start_of(question, unknown))
         return high if missed is None else missed[0]
-    found = boundary(reaches, low, high, start=_start(question, unknown))
-    return None if found is None else _rounded(unknown, found[1])
-
-
-def _candidates(question: Question, unknown: Unknown) -> list[int]:
-    if unknown == "max_abstentions":
-        assert question.queries is not None
-        return list(limits_for(question.queries))
-    if question.learning_curve is not None:
-        return numbers_between(*question.range_of_teachers(), TEACHERS_TRIED)
-    return numbers_between(1, question.rows or 10**6, TEACHERS_TRIED)
-
-
-def _range(question: Question, unknown: Unknown) -> tuple[float, float]:
-    if unknown == "epsilon":
-        return LEAST_EPSILON, MOST_EPSILON
-    if unknown == "rows":
-        return float(max(question.teachers or 10, 10)), float(MOST_ROWS)
-    return float(max(1, question.max_abstentions or 1)), float(MOST_QUESTIONS)
-
-
-def _start(question: Question, unknown: Unknown) -> float:
-    given = getattr(question, unknown)
-    return float(given if given is not None else {"epsilon": 1.0, "rows": 10_000, "queries": 1000}[unknown])
-
-
-def _is_most(unknown: Unknown, wish: Wish) -> bool:
-    return unknown == "queries" and wish.is_share
-
-
-def _whole(unknown: Unknown, value: float) -> float:
-    return value if unknown == "epsilon" else max(1, round(value))
-
-
-def _said(unknown: Unknown, value: float) -> float:
-    """Return a value to try that can be said without changing it."""
-    return _rounded(unknown, value) if unknown == "epsilon" else _whole(unknown, value)
-
-
-def _rounded(unknown: Unknown, value: float) -> float:
-    """Round up to three digits, as a person would say it."""
-    scale = 10.0 ** (math.floor(math.log10(value)) - 2)
-    rounded = round(math.ceil(value / scale - 1e-9) * scale, 12)
-    return rounded if unknown == "epsilon" else float(math.ceil(rounded))
-
-
-def _further(unknown: Unknown, value: float, factor: float, *, is_most: bool) -> float:
-    if is_most:
-        return float(min(math.floor(value / factor), math.ceil(value) - 1))
-    if unknown == "epsilon":
-        return _rounded(unknown, value * factor)
-    return float(max(math.ceil(value * factor), math.floor(value) + 1))
-
-
-def _allowed(question: Question, unknown: Unknown, value: float) -> bool:
-    if unknown == "teachers":
-        return value <= min(question.rows or MOST, MOST)
-    if unknown == "max_abstentions":
-        return value <= min(question.queries or MOST, MOST)
-    low, high = _range(question, unknown)
-    return low <= value <= high
+    found = boundary(reaches, low, high, start=start_of(question, unknown))
+    return None if found is None else round_up(unknown, found[1])
 
 
 def impossible(question: Question, unknown: Unknown, wish: Wish) -> str:
     """Say that a wish cannot be met, and which quantity would have to become what."""
     terms = f"(epsilon at delta {question.delta:g}; adjacency: {question.adjacency}; unit: {question.unit})"
-    return f"No {_spoken(unknown)} reaches {wish} {terms}. {ways_out(_filled(question, unknown), unknown, wish)}"
+    return (
+        f"No {spoken_name(unknown)} reaches {wish} {terms}. {ways_out(_filled(question, unknown), unknown, wish)}"
+    )
 
 
 def ways_out(question: Question, unknown: Unknown | None, wish: Wish) -> str:
@@ -286,15 +237,15 @@ def ways_out(question: Question, unknown: Unknown | None, wish: Wish) -> str:
     free = replace(question, teachers=None, max_abstentions=None)
     if free != question and _reaches(free, wish):
         fixed = [name for name in ("teachers", "max_abstentions") if getattr(question, name) is not None]
-        return f"It would do to leave the {' and the '.join(map(_spoken, fixed))} open."
+        return f"It would do to leave the {' and the '.join(map(spoken_name, fixed))} open."
     for name in quantities:
         if name == unknown or (name == "rows" and question.rows_are_spare):
             continue
         value, given = _advised_value(free, name, wish), getattr(question, name)
-        if value is None or (value >= given if _is_most(name, wish) else value <= given):
+        if value is None or (value >= given if is_most_wanted(name, wish) else value <= given):
             continue
         number = f"{value:.3g}" if name == "epsilon" else f"{value:,.0f}"
-        ways.append(f"{_spoken(name)} would have to {'grow' if value > given else 'shrink'} to about {number}")
+        ways.append(f"{spoken_name(name)} would have to {'grow' if value > given else 'shrink'} to about {number}")
     if ways:
         joined = ", or ".join(way if way.startswith("epsilon") else f"the {way}" for way in ways)
         return f"{joined[0].upper()}{joined[1:]}, the others staying as they are and the teachers being left open."
@@ -306,14 +257,14 @@ def _advised_value(question: Question, name: Unknown, wish: Wish) -> float | Non
 
     It starts from an estimate without calibration. A few values are tried, since a refusal should not take long.
     """
-    value, is_most = _estimated_value(question, name, wish, roughly=True), _is_most(name, wish)
+    value, is_most = _estimated_value(question, name, wish, roughly=True), is_most_wanted(name, wish)
     if value is None:
         return None
-    tried = [_whole(name, value / factor) if is_most else _rounded(name, value * factor) for factor in ADVISED]
-    better = _said(name, value * THRESHOLDS if is_most else value / THRESHOLDS)
-    if _allowed(question, name, better) and _reaches(question.having(name, _whole(name, better)), wish):
+    tried = [as_whole(name, value / factor) if is_most else round_up(name, value * factor) for factor in ADVISED]
+    better = as_said(name, value * THRESHOLDS if is_most else value / THRESHOLDS)
+    if is_allowed(question, name, better) and _reaches(question.having(name, as_whole(name, better)), wish):
         tried.insert(0, better)  # by a ladder of thresholds, which the estimate leaves out
-    allowed = [one for one in tried if _allowed(question, name, one)]
+    allowed = [one for one in tried if is_allowed(question, name, one)]
     return next((one for one in allowed if _shown(question, name, one, wish) is not None), None)
 
 
@@ -333,13 +284,3 @@ def _no_way(question: Question, wish: Wish) -> str:
             "however many rows it has: wish for less, or take a better learner."
         )
     return "No single quantity is enough to change: wish for less, or change several of them."
-
-
-def _spoken(name: str) -> str:
-    return {
-        "epsilon": "epsilon",
-        "rows": "number of rows",
-        "queries": "number of questions",
-        "teachers": "number of teachers",
-        "max_abstentions": "limit on abstentions",
-    }[name]
