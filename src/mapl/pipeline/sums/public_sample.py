@@ -41,10 +41,10 @@ def sample_public(questions: Rows, shuffled: float) -> MapSample:
 
 
 def share_of_equals(sample: MapSample) -> float:
-    """Return how many of the pairs of real public rows are pairs of equal ones."""
+    """Return how many of the pairs of real public rows are pairs of equal ones, one more than was seen."""
     some = take(sample.rows, np.arange(sample.n_real, dtype=np.int64))
     found = Counter(one for block in digests(some, None) for one in block)
-    return sum(n * (n - 1) for n in found.values()) / max(1, sample.n_real * (sample.n_real - 1))
+    return (2 + sum(n * (n - 1) for n in found.values())) / max(1, sample.n_real * (sample.n_real - 1))
 
 
 def _with_shuffled(rows: Rows) -> Rows:
