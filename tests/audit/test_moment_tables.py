@@ -70,6 +70,10 @@ def test_people_with_more_records_change_nothing() -> None:
         ("uncut-numbers", "add-remove", {MOVED, DELTA}),
         ("uncut-numbers", "labels", {MOVED, DELTA}),
         ("squares-beside", "add-remove", {MOVED, DELTA}),
+        ("records-apart", "add-remove", {DELTA}),
+        ("records-apart", "replace-one", {DELTA}),
+        ("records-apart", "labels", {DELTA}),
+        ("rounds-by-row", "add-remove", {MOVED, OTHERS, DELTA}),
     ],
 )
 def test_twin_is_flagged(twin: str, adjacency: Adjacency, reasons: set[str]) -> None:

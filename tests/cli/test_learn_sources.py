@@ -7,11 +7,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
+import psycopg
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from mapl.data.sources import databases
 from mapl.data.sources.spool import ScratchFile
 from mapl.pipeline.runs import private_input
 
@@ -87,3 +90,58 @@ def test_features_that_are_public_come_in_one_file(mapl: Callable[..., Any], cli
     ran = mapl("learn", clinic.private.parent, *given, "--delta", 1e-5)
     assert ran.code == 2
     assert "takes a table in one file" in ran.stderr
+
+
+def test_a_database_that_ends_the_connection_in_the_middle(
+    mapl: Callable[..., Any], clinic: Any, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is spent, nothing is left behind, and the same command goes on when the database is there again."""
+    import adbc_driver_postgresql.dbapi as adbc
+
+    with adbc.connect(postgres) as base, base.cursor() as cursor:
+        cursor.adbc_ingest("ended_visits", pa.parquet.read_table(clinic.private), mode="replace")
+        base.commit()
+    mark, real, times = "&" if "?" in postgres else "?", databases._tables, 600  # more than the driver reads ahead
+    whole = f"{postgres}{mark}query=" + quote_plus("SELECT * FROM ended_visits")
+    longer = f"{whole}{quote_plus(f', generate_series(1, {times}) AS n')}".replace(
+        "%2A", quote_plus("ended_visits.*")
+    )
+    read: list[int] = []
+
+    def ending(reader: Any) -> Any:
+        for block in real(reader):
+            read.append(len(block))
+            yield block
+            if len(read) == 1:
+                with psycopg.connect(postgres, autocommit=True) as other:
+                    other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY%'")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(databases, "_tables", ending)
+        ran = mapl(*clinic.arguments(*MOMENTS, private=longer, teachers="auto"))
+    assert ran.code == 2, ran.stderr
+    assert "the connection ended" in ran.stderr
+    assert "Nothing was spent" in ran.stderr
+    assert 0 < sum(read) < times * 1500  # rows had come in by then
+    assert not Path("run").exists()
+    assert mapl(*clinic.arguments(*MOMENTS, private=whole, teachers="auto")).code == 0
+
+
+def test_a_scratch_disk_that_fills_up_and_is_emptied_again(
+    mapl: Callable[..., Any], clinic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files may not grow beyond some size, as on a disk that is nearly full."""
+    resource = pytest.importorskip("resource", reason="Windows has no limits of this kind")
+    command = clinic.arguments(*MOMENTS, "--memory", "64MiB", teachers="auto")
+    monkeypatch.setattr(private_input, "SHARE_KEPT", 0.0)
+    usual, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, most))
+        ran = mapl(*command)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (usual, most))
+    assert ran.code == 2
+    assert "does not fit into" in ran.stderr
+    assert "Nothing was spent" in ran.stderr
+    assert not Path("run").exists()
+    assert mapl(*command).code == 0

@@ -86,6 +86,7 @@ OPENERS = {
     "cli/learning/demo.py",  # made-up patients, to compare with learning without privacy
     "cli/releasing/answer_run.py",  # single answers: a matrix of numbers for the hidden rule
     "data/moments/contributions.py",  # what each unit adds to a sum
+    "data/tables/private_rows.py",  # a keyed coin of each record
     "data/units/bags.py",  # one bag
     "data/units/shards.py",  # one teacher's shard
     "estimators/single/single_answers.py",  # as the command line does

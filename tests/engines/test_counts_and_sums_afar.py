@@ -34,6 +34,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("--method", "cells", "--cells", 20, "--partition", "leaves", "--rounds", 2),
         ("--method", "moments"),
         ("--method", "moments", "--unit", "none"),
+        ("--method", "moments", "--epsilon", 4, "--rows", 9_000_000),
     ],
 )
 def test_a_run_says_the_same_and_releases_the_same(

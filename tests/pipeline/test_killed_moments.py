@@ -29,11 +29,17 @@ def rounds_of(folder: Path) -> list[int]:
         return ledger.progress("sums").labels.tolist() if ledger.entries() else []
 
 
+@pytest.mark.parametrize("more", [(), ("--rows", 9_000_000)], ids=["all in every round", "all in one round"])
 @pytest.mark.parametrize("where", ["before it is drawn", "before it is recorded"])
 def test_a_run_that_dies_in_a_round_repeats_no_other(
-    where: str, mapl: Callable[..., Any], clinic: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    where: str,
+    more: tuple[Any, ...],
+    mapl: Callable[..., Any],
+    clinic: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    command = clinic.arguments(*MORE, teachers="auto")
+    command = clinic.arguments(*MORE, *more, teachers="auto")
     drawn: list[int] = []
     real_sums, real_release = summing.sum_contributions, MomentSums.release
 
@@ -61,6 +67,7 @@ def test_a_run_that_dies_in_a_round_repeats_no_other(
         assert mapl(*command).code == 0
     stage = json.loads(Path("run/public/plan.json").read_text("utf-8"))["stages"][0]
     n_rounds, n_entries = stage["parameters"]["rounds"], stage["parameters"]["entries"]
+    assert ("rounds of a unit" in stage["parameters"]) == bool(more)
     assert drawn == list(range(n_rounds))
     after = rounds_of(tmp_path)
     assert len(before) == 2 * n_entries // n_rounds

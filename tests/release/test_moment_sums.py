@@ -72,6 +72,20 @@ def test_rounds_share_one_charge_and_changes_double_it() -> None:
     assert gaussian_delta(float(one.square) ** 0.5, 0.5) == pytest.approx(1e-6, rel=1e-4)
 
 
+def test_rounds_about_different_units_have_all_of_the_charge_each() -> None:
+    budget = Budget(0.5, 1e-6)
+    alone = MomentSums.for_budget(budget, entries=(9,))
+    apart = MomentSums.for_budget(budget, entries=(9,) * 4, shares=(0.7, 0.1, 0.1, 0.1), apart=True)
+    assert len(set(apart.reaches)) == 1
+    assert apart.reaches[0] / alone.reaches[0] == pytest.approx(1, rel=1e-6)
+    assert apart.certify(budget)
+    assert not replace(apart, apart=False).certify(budget)
+    uneven = replace(apart, reaches=(1 << 30, 1 << 31, 1 << 29, 1 << 30))
+    assert uneven.square == Fraction(1, 1 << 18)
+    assert replace(uneven, apart=False).square > uneven.square
+    assert (apart.parameters["rounds of a unit"], "rounds of a unit" in alone.parameters) == (1, False)
+
+
 def test_released_sums_are_the_noisy_ones_rounded_down() -> None:
     mechanism = MomentSums((1 << 39, 1 << 38), (5, 3))
     numbers = np.array([0, 1 << 40, -(1 << 45), 12345, -1])

@@ -127,6 +127,7 @@ CASES = (
     Case("cells, twice", "rows", (f"{CELLS} --rounds 2",)),
     Case("cells, replaced", "replaced", (f"{CELLS} --adjacency replace-one",)),
     Case("moments", "rows", (f"{MOMENTS} --rows 40",)),
+    Case("moments, everybody in one round", "rows", (f"{MOMENTS} --rows 9000000 --drop note",)),
     Case("moments, taught", "rows", (f"{MOMENTS} --student ridge", *AFTERWARDS)),
     Case(
         "moments, alone",

@@ -41,7 +41,9 @@ class ByMoments:
         # All sites together have more noise; fewer people beside that of one site stand out of it by as much.
         fewer = None if n is None else max(1, round(n / math.sqrt(len(agreed.sites))))
         rows, schema = case.public.rows, case.declared.schema
-        planned = plan_moments(replace(request, n_rows=fewer), rows, schema, why="moments at every site")
+        planned = plan_moments(
+            replace(request, n_rows=fewer), rows, schema, why="moments at every site", one_table=False
+        )
         return cls(agreed, replace(planned, request=request, maker=replace(planned.maker, declared=n)))
 
     @property

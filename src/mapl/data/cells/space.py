@@ -126,7 +126,9 @@ class CellSpace:
             encoded = self.projection(encoded)
         if not np.isfinite(encoded).all():
             raise InvalidData("Some rows hold numbers that are not finite; write missing numbers as empty cells.")
-        return np.asarray(np.rint(np.clip(encoded * STEPS, -REACH, REACH)), np.float32)
+        steps = encoded * STEPS
+        np.clip(steps, -REACH, REACH, out=steps)
+        return np.asarray(np.rint(steps, out=steps), np.float32)
 
     def blocks(self, rows: Rows) -> Iterator[tuple[int, Singles, NDArray[np.bool_]]]:
         """Yield the number of the first row of each block, and what `placed` says; a block bounds the memory."""

@@ -157,6 +157,7 @@ class Crowd:
         for start in range(0, len(self.alone), step):
             where = np.sort(self.alone[start : start + step])
             yield take(rows, where), self.labels[where]
+            self.rows.let_go()
 
     def parts(self, at_once: int) -> Iterator[Self]:
         """Yield everybody in parts of about so many records; a unit's records stay together.

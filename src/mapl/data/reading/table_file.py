@@ -77,17 +77,21 @@ def read_table(path: Path, *, what: str, schema: Schema | None = None, as_text: 
     return read
 
 
-def private_blocks(path: Path, schema: Schema, torn: TornLines | None = None) -> Iterator[pa.Table]:
+def private_blocks(
+    path: Path, schema: Schema, torn: TornLines | None = None, what: str = PRIVATE
+) -> Iterator[pa.Table]:
     """Yield blocks of private rows as they are stored, with the declared columns, label and unit included.
 
     Parameters
     ----------
     torn
         Where to count the lines of a file of text that hold no row.
+    what
+        What the rows are, for messages.
     """
     kind = _kind(path, private=True)
     if kind in SEPARATORS:
-        yield from each_block(path, *_private_header(path, PRIVATE, schema), torn)
+        yield from each_block(path, *_private_header(path, what, schema), torn)
         return
     if kind in JSON_LINES:
         yield from json_blocks(path, schema, torn)
@@ -95,22 +99,38 @@ def private_blocks(path: Path, schema: Schema, torn: TornLines | None = None) ->
     with readable(path):
         if kind == ".parquet":
             with path.open("rb") as opened:
-                yield from parquet_blocks(opened, schema)
+                yield from parquet_blocks(opened, schema, what)
         else:
             table = _read_arrow(path)
-            _refuse_twins(table.column_names, PRIVATE, stored=True)
-            schema.check_names(table.column_names, PRIVATE, with_asides=True)
+            _refuse_twins(table.column_names, what, stored=True)
+            schema.check_names(table.column_names, what, with_asides=True)
             yield table
 
 
-def parquet_blocks(opened: Any, schema: Schema) -> Iterator[pa.Table]:
-    """Yield the rows of an open Parquet file as they are stored; one block at least."""
+def check_private_columns(path: Path, schema: Schema, what: str) -> None:
+    """Refuse a file whose columns are not the declared ones, as far as that is known before rows are read."""
+    kind = _kind(path, private=True)
+    if kind in SEPARATORS:
+        _private_header(path, what, schema)
+    elif kind == ".parquet":
+        with readable(path), path.open("rb") as opened:
+            parquet_kinds(opened, schema, what)
+
+
+def parquet_kinds(opened: Any, schema: Schema, what: str) -> pa.Schema:
+    """Return what an open Parquet file stores its columns as, once these are found to be the declared ones."""
     with pa.parquet.ParquetFile(opened) as stored:
         kinds = stored.schema_arrow
     found = drop_index(kinds.names)
-    _refuse_twins(found, PRIVATE, stored=True)
-    schema.check_names(found, PRIVATE, with_asides=True)
-    any_yet = False
+    _refuse_twins(found, what, stored=True)
+    schema.check_names(found, what, with_asides=True)
+    return kinds
+
+
+def parquet_blocks(opened: Any, schema: Schema, what: str = PRIVATE) -> Iterator[pa.Table]:
+    """Yield the rows of an open Parquet file as they are stored; one block at least."""
+    kinds = parquet_kinds(opened, schema, what)
+    found, any_yet = drop_index(kinds.names), False
     with pa.parquet.ParquetFile(opened, read_dictionary=_short(schema, kinds)) as stored:
         for batch in stored.iter_batches(ROWS_AT_ONCE, columns=found):
             any_yet = True

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from mapl.data.reading.csv_rows import TornLines
-from mapl.data.reading.table_file import parquet_blocks
+from mapl.data.reading.table_file import PRIVATE, parquet_blocks, parquet_kinds
 from mapl.data.sources.spoken import spoken
 from mapl.data.sources.table_files import is_leftover
 from mapl.data.tables.schema import Schema
@@ -41,9 +41,15 @@ class StoreSource:
         return cls(spoken(address), files, path)
 
     def blocks(self, schema: Schema, torn: TornLines | None = None) -> Iterator[pa.Table]:
-        for path in self._tables():
+        tables = self._tables()
+        named = {path: PRIVATE if len(tables) == 1 else f"{PRIVATE} of {path}" for path in tables}
+        if len(named) > 1:  # not after an hour of reading
+            for path, what in named.items():
+                with _in_words(self.name), self.files.open_input_file(path) as opened:
+                    parquet_kinds(opened, schema, what)
+        for path, what in named.items():
             with _in_words(self.name), self.files.open_input_file(path) as opened:
-                yield from parquet_blocks(opened, schema)
+                yield from parquet_blocks(opened, schema, what)
 
     def _tables(self) -> list[str]:
         with _in_words(self.name):

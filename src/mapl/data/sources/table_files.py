@@ -11,7 +11,7 @@ from typing import Self
 import pyarrow as pa
 
 from mapl.data.reading.csv_rows import TornLines
-from mapl.data.reading.table_file import CONTENTS, private_blocks
+from mapl.data.reading.table_file import CONTENTS, PRIVATE, check_private_columns, private_blocks
 from mapl.data.reading.text_file import suffix
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData
@@ -33,8 +33,12 @@ class FileSource:
         return cls((path,))
 
     def blocks(self, schema: Schema, torn: TornLines | None = None) -> Iterator[pa.Table]:
-        for path in self.paths:
-            yield from private_blocks(path, schema, torn)
+        named = {path: PRIVATE if len(self.paths) == 1 else f"{PRIVATE} of {path}" for path in self.paths}
+        if len(named) > 1:  # not after an hour of reading
+            for path, what in named.items():
+                check_private_columns(path, schema, what)
+        for path, what in named.items():
+            yield from private_blocks(path, schema, torn, what)
 
 
 def _tables_of(path: Path, found: Iterator[Path]) -> tuple[Path, ...]:

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from mapl.data.tables.rows import Rows, block_of, n_rows, take
 from mapl.data.units.identities import Identities
-from mapl.data.units.row_digests import digests
-from mapl.types import Labels
+from mapl.data.units.row_coins import row_coins
+from mapl.data.units.row_digests import digests, rows_at_once
+from mapl.types import Labels, Words
+
+COINS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -46,6 +49,11 @@ class PrivateRows:
     def contents(self, labels: Labels | None = None) -> Identities:
         """Return what every row (with its label) says in 16 bytes: its identity where it has no id."""
         return Identities.gathered(digests(self._rows, labels))
+
+    def coins(self, secret: bytes) -> Iterator[Words]:
+        """Yield keyed numbers of rows, block by block, each made from that row alone."""
+        for _, block in self.open_blocks(rows_at_once(self._rows, COINS_AT_ONCE)):
+            yield row_coins(block, secret)
 
     def open(self) -> Rows:
         """Return the rows themselves."""

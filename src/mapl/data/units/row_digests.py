@@ -27,11 +27,10 @@ def digests(rows: Rows, labels: NDArray[np.int32] | None, block: int = 65536) ->
     surrounding blanks, NaN and empty cells as missing, columns in the order of their names. Rows that differ by
     less than that may share a digest. This is harmless: they are then one privacy unit.
     """
-    width = max(1, rows.shape[1] if not isinstance(rows, pa.Table) else sum(map(_width, rows.schema.types)))
-    step = max(1, block if is_sparse(rows) else min(block, CELLS_AT_ONCE // width))
+    step = rows_at_once(rows, block)
     for start in range(0, n_rows(rows), step):
         part = block_of(rows, start, min(start + step, n_rows(rows)))
-        entries, bounds = _entries_of_csr(part) if is_sparse(part) else _entries(_words(part))
+        entries, bounds = _entries_of_csr(part) if is_sparse(part) else _entries(words_of_cells(part))
         content, ends = memoryview(entries.tobytes()), (bounds * ENTRY.itemsize).tolist()
         if labels is None:
             tails = [b""] * n_rows(part)
@@ -44,14 +43,20 @@ def digests(rows: Rows, labels: NDArray[np.int32] | None, block: int = 65536) ->
         ]
 
 
+def rows_at_once(rows: Rows, most: int) -> int:
+    """Return how many rows of such a width are looked at together; of a sparse matrix so many as are allowed."""
+    width = max(1, rows.shape[1] if not isinstance(rows, pa.Table) else sum(map(_width, rows.schema.types)))
+    return max(1, most if is_sparse(rows) else min(most, CELLS_AT_ONCE // width))
+
+
 def _width(kind: Any) -> int:
     return int(kind.list_size) if pa.types.is_fixed_size_list(kind) else 1
 
 
-def _words(rows: Rows) -> Words:
+def words_of_cells(rows: Rows) -> Words:
     """Return one 64-bit word per cell."""
     if is_matrix(rows):
-        return _number_words(native(rows))
+        return number_words(native(rows))
     table = as_arrow(rows)
     # Images stand last: how wide they are moves no other column.
     ordered = sorted(table.column_names, key=lambda name: (is_list(table.schema.field(name).type), name))
@@ -67,7 +72,7 @@ def _column_words(cells: Any) -> Words:
         return _image_words(cells, kind)
     if is_text(kind) or pa.types.is_boolean(kind):
         return _text_words(texts(cells))
-    return _number_words(numbers(cells)) if is_date(kind) or is_number(kind) else _text_words(texts(cells))
+    return number_words(numbers(cells)) if is_date(kind) or is_number(kind) else _text_words(texts(cells))
 
 
 def _image_words(cells: Any, kind: Any) -> Words:
@@ -76,12 +81,12 @@ def _image_words(cells: Any, kind: Any) -> Words:
     width = kind.list_size if fixed else pc.max(pc.list_value_length(cells)).as_py() or 0
     if not width:
         return np.zeros((len(cells), 0), dtype=np.uint64)
-    words = _number_words(pixels(cells, width))
+    words = number_words(pixels(cells, width))
     words[np.asarray(pc.is_null(cells).to_numpy(zero_copy_only=False), dtype=np.bool_)] = 0
     return words
 
 
-def _number_words(values: NDArray[Any]) -> Words:
+def number_words(values: NDArray[Any]) -> Words:
     if values.dtype.kind in "biu":  # as where somebody's empty entry makes them fractional
         values = values.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -111,7 +116,7 @@ def _entries(words: Words) -> tuple[NDArray[Any], NDArray[np.int64]]:
 def _entries_of_csr(rows: Rows) -> tuple[NDArray[Any], NDArray[np.int64]]:
     own = native(rows).copy()
     own.sum_duplicates()
-    words = _number_words(own.data)
+    words = number_words(own.data)
     kept = words != 0
     bounds = np.concatenate([[0], np.cumsum(kept)])[own.indptr]
     return _packed(own.indices[kept], words[kept]), bounds

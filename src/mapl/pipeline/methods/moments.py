@@ -77,6 +77,7 @@ class MomentsMethod:
                 planned,
                 place,
                 coins=case.coins,
+                key=case.key,
                 on_progress=on_progress,
                 cluster=self.learners.open_cluster(),
             )

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mapl.data.encoding.choice import for_teachers, make_shared_encoder
-from mapl.data.moments.contributions import MOST_KEPT, Crowd
+from mapl.data.moments.contributions import MOST_KEPT, Contribution, Crowd
 from mapl.data.moments.row_map import RowMap, Vectors
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
@@ -43,7 +43,7 @@ from mapl.teachers import as_learner, poll
 from mapl.teachers.learners.learner import Learner
 from mapl.teachers.together.networks import Networks
 from mapl.teachers.together.recognition import syllabus_of
-from mapl.types import Budget, Labels
+from mapl.types import Budget, Floats, Labels
 
 FEW, MANY = 2_000, 10_000
 """Rows of the two tables that are added up."""
@@ -161,7 +161,17 @@ class TimedRounds(PlayedRounds):
     declared: int = 0
 
     def prepare(self, vectors: RowMap, width: int) -> Vectors:
-        return PlayedRounds.prepare(self, vectors, width) if _kept(self.declared, width) else vectors
+        kept = _kept(self.declared, width) and not self.planned.maker.design.apart
+        return PlayedRounds.prepare(self, vectors, width) if kept else vectors
+
+    def tell(self, contribution: Contribution) -> Floats:
+        everybody, design = self.crowd, self.planned.maker.design
+        if design.apart:
+            mine = np.arange(self.done, len(everybody.rows), design.rounds)
+            self.crowd = replace(everybody, alone=mine)
+        told = PlayedRounds.tell(self, contribution)
+        self.crowd = everybody
+        return told
 
 
 def _kept(n_rows: int, width: int) -> int:
@@ -182,7 +192,8 @@ def _moments(made: MadeUp, sizes: Sizes, budget: Budget, _: int) -> Work:
 
     line = _line(add_up)
     width = planned.maker.draw(None).vectors.features.width
-    return Work(line.fixed, per_row=line.each, afar=True, kept=_kept(sizes.rows, width))
+    kept = 0 if planned.maker.design.apart else _kept(sizes.rows, width)
+    return Work(line.fixed, per_row=line.each, afar=True, kept=kept)
 
 
 def _cells(made: MadeUp, sizes: Sizes, budget: Budget, n_cells: int) -> Work:

@@ -49,7 +49,9 @@ class PlayedRounds:
         sums = sum_contributions(self.crowd, contribution, self.planned.clip(self.done))
         self.done += 1
         exact = sums.high + sums.low / float(1 << DEVIATION_BITS)
-        return np.asarray(exact * self.times + self.draws.standard_normal(len(exact)))
+        design = self.planned.maker.design
+        times = self.times / design.rounds if design.apart else self.times
+        return np.asarray(exact * times + self.draws.standard_normal(len(exact)))
 
 
 def play_moments(request: Request, schema: Schema, rows: Rows, labels: Labels, who: StandIns, seed: int) -> float:

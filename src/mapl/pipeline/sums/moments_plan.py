@@ -22,11 +22,18 @@ from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidParameter
 from mapl.parameters import spell
 from mapl.pipeline.request import Request
-from mapl.pipeline.sums.public_sample import MapSample, sample_public
+from mapl.pipeline.sums.public_sample import MapSample, sample_public, share_of_equals
 from mapl.pipeline.sums.targets import ClassTarget, NumberTarget, Target
 from mapl.planning.plan import Plan, Stage
 from mapl.planning.plan_maker import make_plan
-from mapl.planning.rules.moments import WORDS_ALONE, WORDS_BESIDE, MomentsDesign, design_for
+from mapl.planning.rules.moments import (
+    MOST_EQUAL,
+    WORDS_ALONE,
+    WORDS_BESIDE,
+    MomentsDesign,
+    design_for,
+    may_part,
+)
 from mapl.release.moment_sums import CHANGES, MomentSums, SumsStage
 from mapl.release.statement.moment_promise import moments_promise
 from mapl.release.statement.promise import Promise
@@ -82,6 +89,7 @@ class MapMaker:
     signal: float
     target: Target
     declared: int | None
+    """About how many units add to a round."""
 
     @property
     def n_classes(self) -> int:
@@ -113,7 +121,8 @@ class MapMaker:
         if self.design.shrunk:
             refiner = self.target.follow(public, shrink(public), keep, declared)
         else:
-            refiner = self.target.balance(public, self.public.weights.astype(np.float32), keep, declared)
+            weights = self.public.weights.astype(np.float32)
+            refiner = self.target.balance(public, weights, keep, declared, apart=self.design.apart)
         return DrawnMap(vectors, refiner, public, self.target)
 
     @property
@@ -146,7 +155,12 @@ class PlannedMoments:
     @property
     def promise(self) -> Promise:
         """What is promised to whom, and what has to hold for that."""
-        return moments_promise(self.request.adjacency, self.request.unit, self.request.number_range)
+        return moments_promise(
+            self.request.adjacency,
+            self.request.unit,
+            self.request.number_range,
+            apart=self.stage.mechanism.apart,
+        )
 
     def clip(self, round_number: int) -> Clip:
         """Return how far one unit may move a round of sums, counted from 0 with that of the words."""
@@ -160,7 +174,7 @@ class PlannedMoments:
 
 
 def plan_moments(
-    request: Request, questions: Rows, schema: Schema, *, why: str, made_up: bool = False
+    request: Request, questions: Rows, schema: Schema, *, why: str, made_up: bool = False, one_table: bool = True
 ) -> PlannedMoments:
     """Fix map, noise and rounds from public rows and settings alone.
 
@@ -168,8 +182,10 @@ def plan_moments(
     ----------
     made_up
         Whether there are no public rows, and these were made up of what is declared about columns.
+    one_table
+        Whether all units are in one table, so that each may add to one round only.
     """
-    maker = make_map_maker(request, questions, schema, made_up=made_up)
+    maker = make_map_maker(request, questions, schema, made_up=made_up, one_table=one_table)
     n_classes, rounds = maker.n_classes, maker.design.rounds
     if maker.words is None:
         width = maker.draw(None).vectors.features.width
@@ -188,6 +204,7 @@ def plan_moments(
         shares=maker.design.shares,
         changes=CHANGES[request.adjacency],
         first="words" if maker.words is not None else "products" if maker.design.products else "features",
+        apart=maker.design.apart,
     )
     plan = make_plan(
         request.terms,
@@ -198,7 +215,7 @@ def plan_moments(
         ],
         (
             why,
-            f"{said}{rounds} rounds of sums of {width} features",
+            f"{said}{rounds} rounds of sums of {width} features{_parted(maker.design)}",
             *_few(maker.design, n_rows(questions)),
         ),
         classes=request.classes.names,
@@ -213,6 +230,10 @@ def _range(request: Request) -> dict[str, float]:
     return {} if known is None else {"lowest label": known.low, "highest label": known.high}
 
 
+def _parted(design: MomentsDesign) -> str:
+    return ", each about other units, since there are so many" if design.apart else ""
+
+
 def _few(design: MomentsDesign, n_public: int) -> tuple[str, ...]:
     """Say what is done about few public rows, which tell less than one would like about how columns go together."""
     if design.shrunk:
@@ -224,7 +245,9 @@ def _few(design: MomentsDesign, n_public: int) -> tuple[str, ...]:
     return ()
 
 
-def make_map_maker(request: Request, questions: Rows, schema: Schema, *, made_up: bool) -> MapMaker:
+def make_map_maker(
+    request: Request, questions: Rows, schema: Schema, *, made_up: bool, one_table: bool
+) -> MapMaker:
     """Gather what maps are drawn from."""
     target: Target = ClassTarget(len(request.classes)) if request.number_range is None else NumberTarget()
     n_classes, n_public = target.n_classes, n_rows(questions)
@@ -243,9 +266,13 @@ def make_map_maker(request: Request, questions: Rows, schema: Schema, *, made_up
     nearly = MomentSums.for_budget(request.budget, entries=(1,), changes=CHANGES[request.adjacency])
     mu = math.sqrt(nearly.square) / nearly.changes
     design = design_for(n_public, layout.n_others + 1, mu, words=share, made_up=made_up)
-    signal = target.signal * design.signal(request.n_rows, n_public, mu, n_classes)
     public = sample_public(questions, design.shuffled)
-    return MapMaker(public, beside, words, layout, design, signal, target, request.n_rows)
+    if one_table and may_part(design, request.n_rows, mu):
+        # By their content, records of which there are many alike would all be in one round.
+        design = replace(design, apart=request.unit is not None or share_of_equals(public) <= MOST_EQUAL)
+    signal = target.signal * design.signal(request.n_rows, n_public, mu, n_classes)
+    declared = design.in_a_round(request.n_rows)
+    return MapMaker(public, beside, words, layout, design, signal, target, declared)
 
 
 def _encoder(schema: Schema, public: Rows) -> tuple[Encoder | None, Layout]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from mapl.data.tables.rows import Rows, as_arrow, is_matrix, is_sparse, n_rows, native, take
+from mapl.data.units.row_digests import digests
 from mapl.types import Floats
 
 MOST_ROWS = 20_000
@@ -36,6 +38,13 @@ def sample_public(questions: Rows, shuffled: float) -> MapSample:
         return MapSample(rows, np.full(n, 1 / n), n)
     weights = np.concatenate([np.full(n, (1 - shuffled) / n), np.full(N_SHUFFLED, shuffled / N_SHUFFLED)])
     return MapSample(_with_shuffled(rows), weights, n)
+
+
+def share_of_equals(sample: MapSample) -> float:
+    """Return how many of the pairs of real public rows are pairs of equal ones, one more than was seen."""
+    some = take(sample.rows, np.arange(sample.n_real, dtype=np.int64))
+    found = Counter(one for block in digests(some, None) for one in block)
+    return (2 + sum(n * (n - 1) for n in found.values())) / max(1, sample.n_real * (sample.n_real - 1))
 
 
 def _with_shuffled(rows: Rows) -> Rows:

@@ -11,13 +11,16 @@ from typing import Protocol
 import numpy as np
 
 from mapl.data.moments.contributions import Clip, Contribution, Crowd, sum_contributions
+from mapl.data.moments.crowd_parts import CrowdParts
 from mapl.data.moments.products import Products
 from mapl.data.moments.row_map import KeptVectors, RowMap, Vectors
 from mapl.data.moments.words import TOTAL
 from mapl.data.tables.rows import Rows, n_rows, take
 from mapl.data.tables.table import PrivateTable
+from mapl.data.units.shards import ShardKey
 from mapl.engines.cluster import Cluster
 from mapl.engines.files import folder_afar
+from mapl.errors import GuaranteeBroken
 from mapl.noise import Coins
 from mapl.pipeline.place import Workplace
 from mapl.pipeline.sums.moments_plan import DrawnMap, MapMaker, PlannedMoments
@@ -52,6 +55,7 @@ def sum_up(
     place: Workplace,
     *,
     coins: Coins,
+    key: ShardKey,
     on_progress: Callable[[int], None] | None = None,
     cluster: Cluster | None = None,
 ) -> Summed:
@@ -61,6 +65,8 @@ def sum_up(
 
     Parameters
     ----------
+    key
+        By whose coins units are parted, where each adds to one round only.
     cluster
         Whose workers add up, in place of this process.
 
@@ -72,13 +78,15 @@ def sum_up(
     plan = planned.plan
     place.ledger.open(plan.digest, Limits.of_plan(plan))
     crowd, scratch = Crowd.of(table), nullcontext() if cluster is None else folder_afar(place.scratch)
+    mechanism = planned.stage.mechanism
+    parts = CrowdParts.of(table, crowd, key, len(mechanism.entries)) if mechanism.apart else None
     with scratch as folder:
-        afar = None if cluster is None or folder is None else CrowdAfar(crowd, cluster, folder)
-        followed = follow_rounds(planned, Rounds(planned, crowd, coins, place.ledger, on_progress, afar))
+        afar = None if cluster is None or folder is None else CrowdAfar(cluster, folder, keep=parts is None)
+        followed = follow_rounds(planned, Rounds(planned, crowd, coins, place.ledger, on_progress, afar, parts))
 
     def state(released: Released) -> Statement:
         return state_sums(
-            planned.stage.mechanism,
+            mechanism,
             planned.stage.name,
             released,
             plan.stages[0].budget,
@@ -101,7 +109,8 @@ def conclude(
     word_noise = None if polarities is None else polarities.noise
     request, public = planned.request, planned.maker.public.rows
     half = None if request.number_range is None else request.number_range.half
-    strengths = measure_strengths(drawn.vectors, known, word_noise, public, request.classes, half=half)
+    apart = planned.stage.mechanism.apart
+    strengths = measure_strengths(drawn.vectors, known, word_noise, public, request.classes, half=half, apart=apart)
     return Summed(_labelled(planned, questions, lesson, state), lesson, strengths)
 
 
@@ -171,16 +180,23 @@ class Rounds:
     ledger: Ledger
     on_progress: Callable[[int], None] | None
     afar: CrowdAfar | None = None
+    parts: CrowdParts | None = None
+    """Who adds to which round, where everybody adds to one only."""
     done: int = 0
     told: tuple[Floats, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.planned.stage.mechanism.apart != (self.parts is not None):
+            raise GuaranteeBroken(
+                "Rounds about different units are paid for otherwise than such about all of them."
+            )
         self.told = self.planned.stage.begin(self.coins, self.ledger)
 
     def prepare(self, vectors: RowMap, width: int) -> Vectors:
         """Encode everybody once, where that fits into memory, and return what vectors are made of from then on."""
         all_told = len(self.told) == len(self.planned.stage.mechanism.entries)
-        ready = None if all_told or self.afar is not None else self.crowd.prepared(vectors, width)
+        once = all_told or self.afar is not None or self.parts is not None
+        ready = None if once else self.crowd.prepared(vectors, width)
         if ready is None:
             return vectors
         self.crowd = ready
@@ -190,10 +206,11 @@ class Rounds:
         """Return the next round; a killed run that goes on reads what it released."""
         if self.done == len(self.told):
             clip = self.planned.clip(self.done)
+            crowd = self.crowd if self.parts is None else self.parts.part(self.done)
             if self.afar is None:
-                sums = sum_contributions(self.crowd, contribution, clip)
+                sums = sum_contributions(crowd, contribution, clip)
             else:
-                sums = self.afar.add_up(contribution, clip)
+                sums = self.afar.add_up(crowd, contribution, clip)
             self.told = self.planned.stage.release(sums, self.coins, self.ledger)
         self.done += 1
         if self.on_progress is not None:

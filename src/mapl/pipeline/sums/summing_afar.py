@@ -18,26 +18,33 @@ ROWS_AT_ONCE = 1 << 17
 
 @dataclass(slots=True, repr=False)
 class CrowdAfar:
-    """The people of a private table, and the files in which workers of a cluster find them."""
+    """The workers of a cluster that add up, and the files in which they find people.
 
-    crowd: Crowd
+    Parameters
+    ----------
+    keep
+        Whether the same people add to every round, so that files are written once.
+    """
+
     cluster: Cluster
     folder: Path
+    keep: bool = True
     _files: list[Path] = field(default_factory=list)
 
-    def add_up(self, contribution: Contribution, clip: Clip) -> ExactSums:
+    def add_up(self, crowd: Crowd, contribution: Contribution, clip: Clip) -> ExactSums:
         """Return what all units add, as `sum_contributions` does."""
         width, depth = contribution.shape
         sums = ExactSums(width * depth + 1)
-        files = self._files or self._write()
-        for some in map_files(self.cluster, add_part, (contribution, clip), files, self.folder, keep=True):
+        files = self._files or self._write(crowd)
+        for some in map_files(self.cluster, add_part, (contribution, clip), files, self.folder, keep=self.keep):
             sums.merge(some)
         return sums
 
-    def _write(self) -> Iterator[Path]:
-        for part in self.crowd.parts(ROWS_AT_ONCE):
-            self._files.append(write_down(self.folder, part))
-            yield self._files[-1]
+    def _write(self, crowd: Crowd) -> Iterator[Path]:
+        for part in crowd.parts(ROWS_AT_ONCE):
+            path = write_down(self.folder, part)
+            self._files += [path] if self.keep else []
+            yield path
 
     def __repr__(self) -> str:
         return "CrowdAfar(private)"

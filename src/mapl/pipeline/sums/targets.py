@@ -60,9 +60,11 @@ class ClassTarget:
         step, one = DEVIATION * clip.in_value(), DEVIATION / clip.count
         return SumRound(told * step, step, count * one, one)
 
-    def balance(self, public: Singles, counts: Singles, keep: float, declared: int | None) -> Refiner:
+    def balance(
+        self, public: Singles, counts: Singles, keep: float, declared: int | None, *, apart: bool
+    ) -> Refiner:
         """Return what learns where public rows tell the curvature."""
-        return PublicBalance(public, counts, keep, declared)
+        return PublicBalance(public, counts, keep, declared, apart)
 
     def follow(
         self, public: Singles, gram: Floats, keep: float = 0.7, declared: int | None = None
@@ -97,9 +99,12 @@ class NumberTarget:
         squares = NoisySquares(sums[:, 1] * of_square, step * of_square)
         return SumRound(sums[:, :1] * bound, step * bound, count * one, one, squares)
 
-    def balance(self, public: Singles, counts: Singles, keep: float, declared: int | None) -> Refiner:
+    def balance(
+        self, public: Singles, counts: Singles, keep: float, declared: int | None, *, apart: bool
+    ) -> Refiner:
         exact = public.astype(np.float64)
-        return self.follow(public, (exact.T * counts.astype(np.float64)) @ exact, keep, declared)
+        gram = (exact.T * counts.astype(np.float64)) @ exact
+        return LeastSquares(public, gram, NUMBER_KEEP, declared, apart)
 
     def follow(self, public: Singles, gram: Floats, keep: float = 0.7, declared: int | None = None) -> LeastSquares:
         return LeastSquares(public, gram, NUMBER_KEEP, declared)

@@ -25,6 +25,12 @@ PRODUCT_ROUNDS, PRODUCTS = 6, 0.3
 WORDS_ALONE, WORDS_BESIDE = 0.94, 0.5
 """What the words get of the charge where a table has nothing but text, and where it has other columns too."""
 
+APART_UNITS, APART_SIGNAL = 2_000_000, 400_000.0
+"""From so many units on, where as many times mu stand out of the noise, every unit adds to one round only."""
+
+MOST_EQUAL = 1e-4
+"""The largest share of pairs of equal public rows at which records without ids are parted by their content."""
+
 
 @dataclass(frozen=True, slots=True)
 class MomentsDesign:
@@ -47,6 +53,8 @@ class MomentsDesign:
         What a round before these, of the words of texts, gets of the charge; 0 where there is no text.
     products
         What a round before these, of the products of features, gets of the charge; 0 where there are public rows.
+    apart
+        Whether every unit adds to one round only.
     """
 
     rounds: int
@@ -56,6 +64,7 @@ class MomentsDesign:
     shrunk: bool = False
     words: float = 0.0
     products: float = 0.0
+    apart: bool = False
 
     def bound(self, round_number: int, n_classes: int) -> float:
         """Return the largest norm of a contribution to a round; at an even guess nothing is shortened."""
@@ -67,10 +76,14 @@ class MomentsDesign:
         before = tuple(share for share in (self.words, self.products) if share)
         return (*before, *((1 - sum(before)) / self.rounds,) * self.rounds)
 
+    def in_a_round(self, n_units: int | None) -> int | None:
+        """Return about how many of the declared units add to a round."""
+        return n_units if n_units is None or not self.apart else max(1, round(n_units / self.rounds))
+
     def signal(self, n_units: int | None, n_public: int, mu: float, n_classes: int) -> float:
         """Return the square of what a direction of all the length would stand out by, over the noise of a round."""
         units = USUAL_RATIO * max(n_public, HARDLY_ANY) if n_units is None else n_units
-        charge = mu * math.sqrt(self.shares[-1])
+        charge = mu / self.rounds if self.apart else mu * math.sqrt(self.shares[-1])
         return (units * charge / n_classes) ** 2 / (1 - 1 / n_classes)
 
 
@@ -102,3 +115,17 @@ def design_for(
     if n_public < HARDLY_ANY:
         return MomentsDesign(MOST_ROUNDS, shortening=0.7, shrunk=True, words=words)
     return MomentsDesign(MOST_ROUNDS, shuffled=n_columns / (n_columns + 2 * n_public), words=words)
+
+
+def may_part(design: MomentsDesign, n_units: int | None, mu: float) -> bool:
+    """Say whether there are so many units that each may add to one round: noise hardly counts, and time does.
+
+    Words and products need everybody, and few public rows tell too little of parts.
+
+    >>> few, many = (may_part(MomentsDesign(6), n, 0.2) for n in (1_900_000, 2_000_000))
+    >>> few, many, may_part(MomentsDesign(6), 2_000_000, 0.1), may_part(MomentsDesign(6), None, 0.2)
+    (False, True, False, False)
+    """
+    if n_units is None or design.words or design.products or design.shrunk:
+        return False
+    return n_units >= APART_UNITS and n_units * mu >= APART_SIGNAL

@@ -40,13 +40,23 @@ RANGE = (
 )
 
 
-def moments_promise(adjacency: Adjacency, unit: str | None, number_range: NumberRange | None = None) -> Promise:
+ONE_ROUND = (
+    "Rounds are about different units: which one a {whose} had a part in follows from {what} by a keyed hash."
+)
+"""What is checked beside all else where every unit adds to one round only."""
+
+
+def moments_promise(
+    adjacency: Adjacency, unit: str | None, number_range: NumberRange | None = None, *, apart: bool = False
+) -> Promise:
     """Return the promise of a run that releases sums of what units contribute.
 
     Parameters
     ----------
     number_range
         Where labels go from and to, if they are numbers.
+    apart
+        Whether every unit added to one round only.
     """
     added = (
         "Every record added one vector, cut to a fixed length"
@@ -54,9 +64,11 @@ def moments_promise(adjacency: Adjacency, unit: str | None, number_range: Number
         else f"Every {unit} added the mean of the vectors of all of its records, cut to a fixed length"
     )
     known = [PUBLIC_FACTS[adjacency].format(unit=unit)] if adjacency in PUBLIC_FACTS else []
+    whose, what = ("record", "its own features") if unit is None else (unit, "its id")
+    parted = [ONE_ROUND.format(whose=whose, what=what)] if apart else []
     return replace(
         promise_of(adjacency, unit),
-        checked=(f"{added}.", *CHECKED_SUMS),
+        checked=(f"{added}.", *parted, *CHECKED_SUMS),
         assumptions=(
             *known,
             *(() if number_range is None else [RANGE.format(known=number_range)]),

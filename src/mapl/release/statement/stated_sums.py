@@ -39,6 +39,8 @@ class StatedSums:
     changes: int
     noise: float
     first_noise: float
+    apart: bool = False
+    """Whether every unit added to one round only."""
 
     @classmethod
     def of(cls, statement: Mapping[str, Any]) -> Self | None:
@@ -61,6 +63,7 @@ class StatedSums:
                 changes=int(told["changes"]),
                 noise=deviation / reaches[-1],
                 first_noise=deviation / reaches[0],
+                apart="rounds of a unit" in told,
             )
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             raise InvalidData(
@@ -72,4 +75,5 @@ class StatedSums:
         """Say in a few words what was released."""
         before = f"one round of {self.words:,} hashed words, then " if self.words else ""
         before = "one round of products of features, then " if self.products else before
-        return f"{before}{self.rounds} rounds of {self.features:,} features"
+        behind = ", each about other units" if self.apart else ""
+        return f"{before}{self.rounds} rounds of {self.features:,} features{behind}"

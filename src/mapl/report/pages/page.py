@@ -37,7 +37,9 @@ def write_report(path: Path, report: Report) -> None:
     except FileExistsError:
         raise InvalidParameter(f"{path} exists and holds something else; choose another file.") from None
     except OSError as failure:
-        raise InvalidParameter(f"{path} cannot be written ({failure.strerror}); choose another file.") from None
+        raise InvalidParameter(
+            f"{path} cannot be written ({failure.strerror}); make room, or choose another file."
+        ) from None
 
 
 def _template() -> Template:

@@ -14,6 +14,7 @@ from mapl.students.moments.rounds import (
     SumRound,
     centre_classes,
     count_units,
+    drawn_variance,
     measure_optimism,
     weigh_rounds,
 )
@@ -46,7 +47,7 @@ class KnownCurvature:
         Vectors of public rows, of norm at most 1: how sure a model is of itself is judged on them.
     gram
         The mean products of features.
-    keep, declared
+    keep, declared, apart
         As in `PublicBalance`.
     """
 
@@ -54,6 +55,7 @@ class KnownCurvature:
     gram: Floats
     keep: float = 0.7
     declared: int | None = None
+    apart: bool = False
 
     @staticmethod
     def begin(known: Refined, slopes: SumRound) -> Refined:
@@ -73,12 +75,14 @@ class KnownCurvature:
             share * (turn.T @ centre_classes(one.sums) + curvature[:, None] * (turn.T @ before))
             for share, one, before in zip(shares, grown.rounds, grown.before, strict=True)
         )
-        variance = likely_variance(curvature, np.asarray(slopes), noise)
+        variance = likely_variance(
+            curvature, np.asarray(slopes), noise, drawn=drawn_variance(shares, apart=self.apart)
+        )
         penalty = (1 + noise / (curvature + 1)) / variance
         weights = turn @ (slopes / (curvature + penalty)[:, None])
         return replace(
             grown,
             weights=weights,
             scatter=turn * (noise**0.5 / (curvature + penalty)),
-            optimism=measure_optimism(grown.rounds, shares[0], curvature, penalty),
+            optimism=measure_optimism(grown.rounds, shares[0], curvature, penalty, apart=self.apart),
         )

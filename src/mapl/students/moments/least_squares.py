@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mapl.students.moments.prior import likely_variance
-from mapl.students.moments.rounds import Refined, SumRound, count_units, weigh_rounds
+from mapl.students.moments.rounds import Refined, SumRound, count_units, drawn_variance, weigh_rounds
 from mapl.students.moments.surrogate import eigen
 from mapl.types import Floats, Singles
 
@@ -38,7 +38,7 @@ class LeastSquares:
         Vectors of public rows, of norm at most 1: they tell what a constant is made of.
     gram
         The mean products of features.
-    keep, declared
+    keep, declared, apart
         As in `PublicBalance`.
     """
 
@@ -46,6 +46,7 @@ class LeastSquares:
     gram: Floats
     keep: float = 0.7
     declared: int | None = None
+    apart: bool = False
 
     def begin(self, known: Refined, slopes: SumRound) -> Refined:
         """Take slopes along that were released beside the products; they are a round like the others."""
@@ -67,7 +68,8 @@ class LeastSquares:
         spread = _spread(grown, released, constant, units, level)
         curvature, turn = eigen(units * self.gram)
         rest = turn.T @ (sums - level * units * mean)
-        ratio = likely_variance(curvature, rest[:, None] / spread, noise / spread**2, MOST_RATIO)
+        drawn = drawn_variance(shares, apart=self.apart)
+        ratio = likely_variance(curvature, rest[:, None] / spread, noise / spread**2, MOST_RATIO, drawn=drawn)
         penalty = (1 + noise / spread**2 / (curvature + 1)) / ratio
         return replace(
             grown,

@@ -103,14 +103,25 @@ def weigh_rounds(rounds: tuple[SumRound, ...], keep: float) -> tuple[Floats, flo
     return weights, float(noise) * (1 - 1 / n_columns if n_columns > 1 else 1.0)
 
 
-def measure_optimism(rounds: tuple[SumRound, ...], share: float, curvature: Floats, penalty: Floats) -> float:
+def drawn_variance(shares: Floats, *, apart: bool) -> float:
+    """Return how much drawing people scatters the average of the rounds, beside a single one.
+
+    The same people scatter every round alike; where rounds are about different people, averages are surer.
+    """
+    return float((shares**2).sum()) if apart else 1.0
+
+
+def measure_optimism(
+    rounds: tuple[SumRound, ...], share: float, curvature: Floats, penalty: Floats, *, apart: bool
+) -> float:
     """Return by how much the product of weights and first sums is too large, as both have noise and draw in common.
 
     Weights are the average of the rounds' sums, of which the first has some share, divided by curvature and
-    penalty; the variance of sums by drawing people is the curvature.
+    penalty; the variance of sums by drawing people is the curvature. Rounds of other people have nothing in common
+    with the first.
     """
     n_classes = rounds[0].sums.shape[1]
-    common = share * rounds[0].noise ** 2 + curvature
+    common = share * rounds[0].noise ** 2 + (share if apart else 1.0) * curvature
     return float((n_classes - 1) * (common / (curvature + penalty)).sum())
 
 

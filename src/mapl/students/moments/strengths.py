@@ -35,10 +35,12 @@ class NoisyCount:
     noise: float
 
     @classmethod
-    def of(cls, rounds: Sequence[SumRound]) -> Self:
-        """Weigh the counts of rounds by how exact they are."""
+    def of(cls, rounds: Sequence[SumRound], *, apart: bool) -> Self:
+        """Weigh the counts of rounds by how exact they are; those about different units, equally exact, add up."""
         precision = sum(one.count_noise**-2 for one in rounds)
-        return cls(sum(one.count * one.count_noise**-2 for one in rounds) / precision, precision**-0.5)
+        times = len(rounds) if apart else 1
+        mean = sum(one.count * one.count_noise**-2 for one in rounds) / precision
+        return cls(times * mean, times * precision**-0.5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +87,7 @@ def measure_strengths(
     classes: Classes,
     *,
     half: float | None = None,
+    apart: bool = False,
 ) -> Strengths:
     """Measure the strengths of a student's columns on PUBLIC rows; nothing private has a part in it.
 
@@ -94,6 +97,8 @@ def measure_strengths(
         The deviation that noise gives the polarity of each word, where there are texts.
     half
         Half of the range of the labels, where these are numbers: effects on them are told as such.
+    apart
+        Whether every round is about other units.
     """
     encoder, weights, scale = vectors.encoder, known.weights, 1.0
     if half is not None:  # what moves a number towards one end moves it away from the other
@@ -107,7 +112,7 @@ def measure_strengths(
     effects = scale * spread[:, None] * (turn @ (weights - weights.mean(axis=1, keepdims=True)))
     noise = scale * spread * np.sqrt(((turn @ known.scatter) ** 2).sum(axis=1))
     names = _names(encoder, classes)
-    own = Strengths(names, (COLUMN,) * len(names), effects, noise, NoisyCount.of(known.rounds))
+    own = Strengths(names, (COLUMN,) * len(names), effects, noise, NoisyCount.of(known.rounds, apart=apart))
     if word_noise is None or not isinstance(encoder, ScoredText):
         return own
     words, polarities, noise_of_words = _strongest_words(encoder, word_noise, public, weights.shape[1])

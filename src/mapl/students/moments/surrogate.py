@@ -21,6 +21,7 @@ from mapl.students.moments.rounds import (
     SumRound,
     centre_classes,
     count_units,
+    drawn_variance,
     measure_optimism,
     weigh_rounds,
 )
@@ -42,13 +43,16 @@ class PublicBalance:
     keep
         How much less an older round counts than the next one.
     declared
-        About how many units there are, where that was declared.
+        About how many units add to a round, where that was declared.
+    apart
+        Whether every round is about other units.
     """
 
     public: Singles
     counts: Singles
     keep: float = 0.7
     declared: int | None = None
+    apart: bool = False
 
     def refine(self, known: Refined, released: SumRound) -> Refined:
         """Take one more round into account."""
@@ -62,6 +66,7 @@ class PublicBalance:
         n_classes = known.weights.shape[1]
         units = count_units(known.rounds, self.declared)
         shares, noise = weigh_rounds(known.rounds, self.keep)
+        drawn = drawn_variance(shares, apart=self.apart)
         sums = sum(
             share * (centre_classes(one.sums) + units * balance)
             for share, one, balance in zip(shares, known.rounds, known.before, strict=True)
@@ -71,10 +76,10 @@ class PublicBalance:
         slopes, before = turn.T @ sums, turn.T @ known.weights
         if n_classes == 2:  # as a straight line from where the model is
             moved = slopes - units * (turn.T @ known.before[-1]) + curvature[:, None] * before
-            variance = likely_variance(curvature, moved, noise)
+            variance = likely_variance(curvature, moved, noise, drawn=drawn)
         else:  # from where the curvature is known exactly
             flat, flat_turn = eigen(units / n_classes * self._mean_product(self.public))
-            variance = likely_variance(flat, flat_turn.T @ sums, noise)
+            variance = likely_variance(flat, flat_turn.T @ sums, noise, drawn=drawn)
         penalty = (1 + noise / (curvature + 1)) / variance
         turned = replace(self, public=self.public @ turn.astype(np.float32))
         weights = turn @ turned._balanced(slopes, penalty, curvature, before, units)
@@ -82,7 +87,7 @@ class PublicBalance:
             known,
             weights=weights,
             scatter=turn * (noise**0.5 / (curvature + penalty)),
-            optimism=measure_optimism(known.rounds, shares[0], curvature, penalty),
+            optimism=measure_optimism(known.rounds, shares[0], curvature, penalty, apart=self.apart),
         )
 
     def _mean_product(self, columns: Singles) -> Floats:
