@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mapl.planning.rules.cells import MOST_CELLS
-from mapl.planning.rules.method import BOTH, FEWEST_CELLS, TOO_FEW, Facts, caution, method_for
+from mapl.planning.rules.method import BOTH, FEWEST_CELLS, FULL_CELLS, TOO_FEW, Facts, caution, method_for
 
 TABLE = Facts(n_public=1000, n_cells=400, kinds={"number", "category"}, epsilon=1.0, delta=1e-6)
 PURE = replace(TABLE, delta=0.0)
@@ -19,11 +18,11 @@ PURE = replace(TABLE, delta=0.0)
         (TABLE, "moments", "a few rounds share one budget"),
         (replace(TABLE, n_cells=FEWEST_CELLS - 1), "moments", "share one budget"),
         (replace(TABLE, kinds={"number", "text"}), "moments", "share one budget"),
-        (replace(TABLE, kinds={"number", "text"}, n_cells=MOST_CELLS), "moments", "share one budget"),
+        (replace(TABLE, kinds={"number", "text"}, n_cells=FULL_CELLS), "moments", "share one budget"),
         (replace(TABLE, kinds={"image"}), "moments", "share one budget"),
-        (replace(TABLE, kinds={"image", "number"}, n_cells=MOST_CELLS), "moments", "share one budget"),
-        (replace(TABLE, n_cells=MOST_CELLS), BOTH, "many full cells"),
-        (replace(TABLE, n_cells=MOST_CELLS - 1), "moments", "share one budget"),
+        (replace(TABLE, kinds={"image", "number"}, n_cells=FULL_CELLS), "moments", "share one budget"),
+        (replace(TABLE, n_cells=FULL_CELLS), BOTH, "many full cells"),
+        (replace(TABLE, n_cells=FULL_CELLS - 1), "moments", "share one budget"),
         (replace(TABLE, made_up=True), "moments", "do without public rows"),
         (PURE, "cells", "delta is 0"),
         (replace(PURE, n_cells=FEWEST_CELLS - 1), "teachers", "delta is 0"),

@@ -10,7 +10,9 @@ RECORDS_PER_CELL = 4.0
 USUAL_RATIO = 4
 """Private units per public row, where their number was not declared."""
 
-MOST_CELLS = 15_000
+MOST_CELLS = 50_000
+"""More would take long to count in: every record is compared with every cell."""
+
 FEWEST_CELLS = 20
 
 
@@ -18,7 +20,7 @@ def cells_for(n_units: int | None, n_public: int, epsilon: float) -> tuple[int, 
     """Return the number of cells for about n units at epsilon, and why.
 
     Smaller cells mix fewer kinds of records and drown more in noise; the student averages noise out well, so cells
-    may be small: n epsilon / 4, at most one per public row, and at most 15,000 to stay quick.
+    may be small: n epsilon / 4, at most one per public row, and at most 50,000 to stay quick.
 
     Examples
     --------

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from mapl.planning.rules.cells import MOST_CELLS
-
 BOTH = "select:moments,cells"
 """Where public facts do not tell, both are tried with a little of epsilon, and private units choose."""
 
 FULL_CELLS_WEIGHTS = (1, 3)
 """How they share what trying costs where cells are full: moments of so many records need little of it."""
+
+FULL_CELLS = 15_000
+"""From so many cells on, by the rule of cells, their student may follow boundaries that no linear model has."""
 
 FEWEST_CELLS = 50
 """With fewer cells a student would learn from next to nothing."""
@@ -74,7 +75,7 @@ def method_for(facts: Facts) -> ChosenWay:
                 "teachers", "teachers, because delta is 0, which moments cannot do with, and cells would be few"
             )
         return ChosenWay("cells", "cells, because delta is 0 and they need none")
-    if not {"text", "image"} & set(facts.kinds) and facts.n_cells >= MOST_CELLS:
+    if not {"text", "image"} & set(facts.kinds) and facts.n_cells >= FULL_CELLS:
         why = "moments and cells, because there are enough records and public rows for many full cells"
         return ChosenWay(BOTH, why, FULL_CELLS_WEIGHTS)
     return ChosenWay(
