@@ -199,7 +199,7 @@ def _before(results: dict[str, Any]) -> list[str]:
         "",
         "## Beside the code before",
         "",
-        "`--before`: two checkouts in turns, a busy machine, medians of CPU seconds; the table above may be older.",
+        "`--before`: two checkouts in turns, a busy machine, medians of CPU seconds; not of the sitting above.",
         "",
         "| data | turns | before | now | times faster | the same bits |",
         "|---|---|---|---|---|---|",

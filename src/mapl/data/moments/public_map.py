@@ -18,8 +18,15 @@ from mapl.data.encoding.projection import leading_directions
 from mapl.data.moments.feature_map import WIDEST, FeatureMap, with_constant
 from mapl.types import Floats
 
-KERNEL, BINS_SCALE = 0.2, 0.85
-"""How far neighbouring bins share what they learn, in widths of a column, and the length of bins beside numbers."""
+KERNEL = 0.2
+"""How far neighbouring bins share what they learn, in widths of a column."""
+
+COARSE_LENGTH, FINE_LENGTH = 0.85, 1.5
+"""The length of bins beside numbers."""
+
+OWN = 0.3
+"""What part of what a fine bin says is its own, and not shared with neighbours: some numbers are codes, or have
+values that stand for something else than their neighbours do."""
 
 LOGIT_VARIANCE = 1.5
 """The variance of a logit that is to be expected, for each class."""
@@ -33,10 +40,11 @@ NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which encoded columns are which: others first, then the bins of each number."""
+    """Which encoded columns are which: others first, then the bins of each number, coarse or fine ones."""
 
     n_others: int
     bins: tuple[int, ...] = ()
+    fine: bool = False
 
 
 def draw_map(
@@ -100,7 +108,7 @@ def _directions_of_bins(
 ) -> tuple[Floats, Floats]:
     """Return the same for what the bins tell beyond the other columns, by a public regression on these."""
     others = np.concatenate([known[:, : layout.n_others], known[:, -1:]], axis=1) / np.sqrt(trace)
-    smooth = _smoothing(layout.bins) * BINS_SCALE / np.sqrt(trace)
+    smooth = _smoothing(layout) / np.sqrt(trace)
     bins = known[:, layout.n_others : -1] @ smooth
     told = turn @ ((turn.T @ ((others.T * weights) @ bins)) / (variances + 1e-3 * variances.mean())[:, None])
     values, vectors = np.linalg.eigh((((rest := bins - others @ told).T) * weights) @ rest)
@@ -113,11 +121,16 @@ def _directions_of_bins(
     return values[kept], drawn
 
 
-def _smoothing(widths: tuple[int, ...]) -> Floats:
-    """Return the square root of exp(-distance) between the bins of each number: neighbours learn together."""
+def _smoothing(layout: Layout) -> Floats:
+    """Return the square root of what bins of a number have in common, times their length.
+
+    Neighbours learn together: they share exp(-distance), fine ones a part of that, and the rest is their own.
+    """
+    own, length = (OWN, FINE_LENGTH) if layout.fine else (0.0, COARSE_LENGTH)
     roots = []
-    for width in widths:
+    for width in layout.bins:
         places = np.arange(width)
-        values, vectors = np.linalg.eigh(np.exp(-np.abs(places[:, None] - places) / (KERNEL * width)))
+        shared = np.exp(-np.abs(places[:, None] - places) / (KERNEL * width))
+        values, vectors = np.linalg.eigh((1 - own) * shared + own * np.eye(width))
         roots.append((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
-    return np.asarray(block_diag(*roots))
+    return np.asarray(block_diag(*roots)) * length

@@ -27,6 +27,8 @@ from mapl.pipeline.sums.targets import ClassTarget, NumberTarget, Target
 from mapl.planning.plan import Plan, Stage
 from mapl.planning.plan_maker import make_plan
 from mapl.planning.rules.moments import (
+    COARSE_BINS,
+    FINE_BINS,
     MOST_EQUAL,
     WORDS_ALONE,
     WORDS_BESIDE,
@@ -44,7 +46,7 @@ from mapl.students.moments.rounds import Refiner
 from mapl.types import Floats, Singles
 
 SUMS = "sums"
-N_BINS, FEWEST_BINS, MOST_BINS = 16, 3, 1024
+FEWEST_BINS, MOST_BINS = 3, 1024
 """Public bins for each number, and for all of them together; where that leaves fewer than three, there are none."""
 
 RIDGE = 0.3
@@ -258,14 +260,20 @@ def make_map_maker(
             f"declared. Give some public rows with {spell('public')}, or a schema without it."
         )
     words = WordResiduals(texts, n_classes) if texts else None
-    beside, layout = _encoder(schema, questions)
+    beside = _encoder(schema, questions)
+    n_others = 0 if beside is None else len(beside.get_feature_names_out())
     if words is not None:
-        layout = replace(layout, n_others=layout.n_others + (1 if n_classes == 2 else n_classes))
+        n_others += 1 if n_classes == 2 else n_classes
     share = 0.0 if words is None else WORDS_ALONE if beside is None else WORDS_BESIDE
     # How much noise there will be hardly depends on how many numbers get some.
     nearly = MomentSums.for_budget(request.budget, entries=(1,), changes=CHANGES[request.adjacency])
     mu = math.sqrt(nearly.square) / nearly.changes
-    design = design_for(n_public, layout.n_others + 1, mu, words=share, made_up=made_up)
+    design = design_for(n_public, n_others + 1, mu, words=share, made_up=made_up)
+    fine = not target.numeric and design.has_fine_bins(request.n_rows, n_public, mu, n_classes)
+    bins: tuple[int, ...] = ()
+    if beside is not None:
+        beside, bins = _binned(beside, schema, FINE_BINS if fine else COARSE_BINS)
+    layout = Layout(n_others, bins, fine and bool(bins))
     public = sample_public(questions, design.shuffled)
     if one_table and may_part(design, request.n_rows, mu):
         # By their content, records of which there are many alike would all be in one round.
@@ -275,18 +283,29 @@ def make_map_maker(
     return MapMaker(public, beside, words, layout, design, signal, target, declared)
 
 
-def _encoder(schema: Schema, public: Rows) -> tuple[Encoder | None, Layout]:
-    """Return the encoder of all columns but texts, with the bins of its numbers last."""
-    others = tuple(column for column in schema.columns if column.kind != "text")
-    if not others:
-        return None, Layout(0)
-    n_numbers = sum(bool(column.cuts) for column in others)
-    n_bins = min(N_BINS, MOST_BINS // max(1, n_numbers))
-    known = replace(schema, columns=others).coarsened(max(n_bins, 2))
-    rows = public if len(others) == len(schema.columns) else select(public, known.names)
-    encoder = with_bins(encoder_for(known, rows), known, bins=n_bins >= FEWEST_BINS, dense=True)
-    bins = tuple(len(column.cuts) + 1 for column in known.columns if column.cuts) if encoder.bins else ()
-    return encoder, Layout(len(encoder.get_feature_names_out()) - sum(bins), bins)
+def _encoder(schema: Schema, public: Rows) -> Encoder | None:
+    """Return the encoder of all columns but texts, without bins of their numbers."""
+    known = _without_texts(schema)
+    if not known.columns:
+        return None
+    rows = public if len(known.columns) == len(schema.columns) else select(public, known.names)
+    return with_bins(encoder_for(known, rows), known, bins=False, dense=True)
+
+
+def _binned(encoder: Encoder, schema: Schema, wanted: int) -> tuple[Encoder, tuple[int, ...]]:
+    """Return the encoder with the bins of its numbers last, at most so many for each, and how many each has."""
+    known = _without_texts(schema)
+    n_bins = min(wanted, MOST_BINS // max(1, sum(bool(column.cuts) for column in known.columns)))
+    if n_bins < FEWEST_BINS:
+        return encoder, ()
+    known = known.coarsened(n_bins)
+    return with_bins(encoder, known, bins=True, dense=True), tuple(
+        len(column.cuts) + 1 for column in known.columns if column.cuts
+    )
+
+
+def _without_texts(schema: Schema) -> Schema:
+    return replace(schema, columns=tuple(column for column in schema.columns if column.kind != "text"))
 
 
 def _digest(schema: Schema, maker: MapMaker) -> str:

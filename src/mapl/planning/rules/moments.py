@@ -22,6 +22,12 @@ USUAL_RATIO = 5
 PRODUCT_ROUNDS, PRODUCTS = 6, 0.3
 """How many rounds follow one of products, and what that gets of the charge, where there are no public rows."""
 
+COARSE_BINS, FINE_BINS = 16, 32
+"""Into how many public bins a number is cut, at most."""
+
+FINE_FROM = 800
+"""Bins are fine where there are so many units for each class, in deviations of the noise of one round of all."""
+
 WORDS_ALONE, WORDS_BESIDE = 0.94, 0.5
 """What the words get of the charge where a table has nothing but text, and where it has other columns too."""
 
@@ -82,9 +88,22 @@ class MomentsDesign:
 
     def signal(self, n_units: int | None, n_public: int, mu: float, n_classes: int) -> float:
         """Return the square of what a direction of all the length would stand out by, over the noise of a round."""
-        units = USUAL_RATIO * max(n_public, HARDLY_ANY) if n_units is None else n_units
         charge = mu / self.rounds if self.apart else mu * math.sqrt(self.shares[-1])
-        return (units * charge / n_classes) ** 2 / (1 - 1 / n_classes)
+        return (units_of(n_units, n_public) * charge / n_classes) ** 2 / (1 - 1 / n_classes)
+
+    def has_fine_bins(self, n_units: int | None, n_public: int, mu: float, n_classes: int) -> bool:
+        """Say whether numbers are cut into fine bins, each of which may say something of its own.
+
+        With fewer people, or where public rows do not tell how columns go together, coarse ones lose less to noise.
+        """
+        if self.shuffled or self.shrunk or self.products:
+            return False
+        return units_of(n_units, n_public) * mu * math.sqrt(1 - self.words) >= FINE_FROM * n_classes
+
+
+def units_of(n_units: int | None, n_public: int) -> int:
+    """Return about how many units there are, by what is declared or by how many public rows there are."""
+    return USUAL_RATIO * max(n_public, HARDLY_ANY) if n_units is None else n_units
 
 
 def rounds_for(mu: float) -> int:

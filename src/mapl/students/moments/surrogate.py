@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import helmert
 from scipy.optimize import minimize
 from scipy.special import softmax
 
@@ -71,21 +72,19 @@ class PublicBalance:
             share * (centre_classes(one.sums) + units * balance)
             for share, one, balance in zip(shares, known.rounds, known.before, strict=True)
         )
-        spread = ((chances * (1 - chances)).mean(axis=1) * n_classes / (n_classes - 1)).astype(np.float32)
-        curvature, turn = eigen(units * self._mean_product(self.public * spread[:, None]))
+        spread = (chances * (1 - chances)).mean(axis=1) * n_classes / (n_classes - 1)
+        curvature, turn = eigen(units * self._mean_square(spread))
         slopes, before = turn.T @ sums, turn.T @ known.weights
         if n_classes == 2:  # as a straight line from where the model is
             moved = slopes - units * (turn.T @ known.before[-1]) + curvature[:, None] * before
             variance = likely_variance(curvature, moved, noise, drawn=drawn)
         else:  # from where the curvature is known exactly
-            flat, flat_turn = eigen(units / n_classes * self._mean_product(self.public))
-            variance = likely_variance(flat, flat_turn.T @ sums, noise, drawn=drawn)
+            flat, flat_turn = self._flat
+            variance = likely_variance(units / n_classes * flat, flat_turn.T @ sums, noise, drawn=drawn)
         penalty = (1 + noise / (curvature + 1)) / variance
-        turned = replace(self, public=self.public @ turn.astype(np.float32))
-        weights = turn @ turned._balanced(slopes, penalty, curvature, before, units)
         return replace(
             known,
-            weights=weights,
+            weights=self._balanced(turn, slopes, penalty, curvature, before, units),
             scatter=turn * (noise**0.5 / (curvature + penalty)),
             optimism=measure_optimism(known.rounds, shares[0], curvature, penalty, apart=self.apart),
         )
@@ -94,30 +93,48 @@ class PublicBalance:
         """Return the mean over public rows of the products of their vectors with some columns."""
         return (self._counted @ columns).astype(np.float64)
 
+    def _mean_square(self, spread: Singles) -> Floats:
+        """Return the mean over public rows of the products of their vectors with themselves, some counting more."""
+        weighed = self.public * np.sqrt(self.counts * spread)[:, None]
+        return np.asarray(weighed.T @ weighed, dtype=np.float64)
+
+    @cached_property
+    def _flat(self) -> tuple[Floats, Floats]:
+        """Return the curvature at an even guess, but for a factor."""
+        return eigen(self._mean_square(np.ones_like(self.counts)))
+
     @cached_property
     def _counted(self) -> Singles:
         """Return the vectors of public rows as columns, times how much each counts: a search needs them often."""
         return np.ascontiguousarray(self.public.T * self.counts)
 
-    def _balanced(self, slopes: Floats, penalty: Floats, curvature: Floats, start: Floats, units: float) -> Floats:
-        """Return the weights that balance predictions on public rows with the slopes."""
-        n_features, n_classes = slopes.shape
+    def _balanced(
+        self, turn: Floats, slopes: Floats, penalty: Floats, curvature: Floats, start: Floats, units: float
+    ) -> Floats:
+        """Return the weights that balance predictions on public rows with the slopes.
+
+        Slopes and start are those along the directions that `turn` has as columns, and so is the penalty. Classes
+        have nothing in common in either, so that a search goes through one column less than there are classes.
+        """
+        contrasts = helmert(slopes.shape[1]).T
+        short = contrasts.astype(np.float32)
+        slopes, start = slopes @ contrasts, start @ contrasts
         scale = 1 / np.sqrt(curvature + penalty)[:, None]
         counts = self.counts.astype(np.float64)
 
         def loss(flat: Floats) -> tuple[float, Floats]:
-            weights = flat.reshape(n_features, n_classes) * scale
-            scores = self.public @ weights.astype(np.float32)
+            weights = flat.reshape(slopes.shape) * scale
+            scores = (self.public @ (turn @ weights).astype(np.float32)) @ short.T
             level = log_sums(scores)
-            value = units * float(counts @ (level - scores.mean(axis=1)))
+            value = units * float(counts @ level)
             value += float(0.5 * (penalty[:, None] * weights**2).sum() - (weights * slopes).sum())
-            chances = np.exp(scores - level[:, None]) - np.float32(1 / n_classes)
-            slope = units * self._mean_product(chances) - slopes + penalty[:, None] * weights
+            chances = np.exp(scores - level[:, None]) @ short
+            slope = units * (turn.T @ self._mean_product(chances)) - slopes + penalty[:, None] * weights
             return value / units, (slope * scale).ravel() / units
 
         options = {"maxiter": MOST_STEPS, "gtol": 1e-6}
         found = minimize(loss, (start / scale).ravel(), jac=True, method="L-BFGS-B", options=options).x
-        return np.asarray(found.reshape(n_features, n_classes) * scale)
+        return np.asarray(turn @ (found.reshape(slopes.shape) * scale) @ contrasts.T)
 
 
 def eigen(matrix: Floats) -> tuple[Floats, Floats]:
