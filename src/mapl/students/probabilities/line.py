@@ -46,6 +46,7 @@ def find_line(
     along: Floats | None = None,
     *,
     steepest: float = SLOPES[1],
+    offset_spread: float = OFFSET_SPREAD,
     slope_alone: bool = False,
 ) -> tuple[float, Floats]:
     """Return slope and offsets: what is likely given the totals.
@@ -63,6 +64,8 @@ def find_line(
         What an offset is multiplied by in each row; 1 if None.
     steepest
         The largest slope that is taken.
+    offset_spread
+        How far from 0 an offset is likely to be.
     slope_alone
         Whether offsets stay 0, so that the likeliest class of every row is the one with the highest score.
     """
@@ -73,7 +76,7 @@ def find_line(
     even = (counts * along**2) @ (chances * (1 - chances)) * n_classes / (n_classes - 1)
     even = np.maximum(even, LEAST)
     slope_penalty = totals.slope_noise / steep / SLOPE_SPREAD**2
-    penalties = totals.class_noise / even / OFFSET_SPREAD**2
+    penalties = totals.class_noise / even / offset_spread**2
 
     def loss(given: Floats) -> tuple[float, Floats]:
         slope, offsets = given[0], given[1:]
