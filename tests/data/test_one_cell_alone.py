@@ -95,3 +95,20 @@ def test_lists_of_rows_are_read_cell_by_cell(stranger: object) -> None:
 def test_a_frame_may_begin_with_a_missing_image() -> None:
     frame = pd.DataFrame({"p": [None, np.array([1.0, 2.0])]})
     assert len({one for block in digests(frame, None) for one in block}) == 2
+
+
+@pytest.mark.parametrize("beside", ["a number", "an image"])
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_the_only_image_of_a_column_moves_nobody_else(kind: str, beside: str) -> None:
+    """Frames forget that a column holds images where nobody has one, and images of others have other sizes."""
+    own = {"number": [1.5, 2.5, 3.5], "image": [[1.0, 2.0], None, [3.0, 4.0, 5.0]]}
+    second = own["number" if beside == "a number" else "image"]
+    with_one = {"a": [None, None, None, [7.0, 8.0]], "z": [*second, second[0]]}
+
+    def told(n: int) -> list[bytes]:
+        columns = {name: cells[:n] for name, cells in with_one.items()}
+        rows = pd.DataFrame(columns) if kind == "pandas" else pa.table(columns)
+        return [digest for block in digests(rows, None) for digest in block]
+
+    assert told(4)[:3] == told(3)
+    assert len(set(told(4))) == 4

@@ -38,6 +38,14 @@ MUTANTS = (
         killers=("tests/data/test_rows.py::test_a_digest_depends_on_its_own_row_alone",),
     ),
     Mutant(
+        name="image-as-wide-as-others",
+        breaks="The identity of a record with an image depends on how large the images of others are.",
+        file="data/units/row_digests.py",
+        old="grey[place, : lengths[place]]",
+        new="grey[place]",
+        killers=("tests/data/test_one_cell_alone.py::test_the_only_image_of_a_column_moves_nobody_else",),
+    ),
+    Mutant(
         name="one-per-unit-counts-all",
         breaks="Every record of a unit is counted, not one.",
         file="data/units/one_per_unit.py",

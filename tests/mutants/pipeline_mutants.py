@@ -81,7 +81,7 @@ MUTANTS = (
         name="selection-states-the-winner-alone",
         breaks="The statement of a selection leaves out what trying and choosing cost.",
         file="release/statement/selected_statement.py",
-        old="add_costs([*(spend.epsilon for spend in before), max(",
+        old="add_costs([*(one.epsilon for one in pilots), best.epsilon, max(",
         new="add_costs([max(",
         killers=("tests/pipeline/test_selected_runs.py::test_a_run_that_chooses",),
     ),

@@ -87,7 +87,9 @@ def test_a_run_that_chooses(mapl: Mapl, clinic: Any) -> None:
     assert "The epsilon of this statement covers all three" in said["in_plain_words"]
     assert any("the choice and the chosen method were added up" in words for words in said["checked"])
     assert f"chosen: {said['selected']}" in said["why"]
-    assert Path("run/public/report.html").exists()
+    page = Path("run/public/report.html").read_text("utf-8")
+    assert "The promise covers what was tried, the choice and the chosen method together" in page
+    assert said["epsilon"] <= said["guaranteed_epsilon"] == pytest.approx(20)
     assert mapl("report", "run").code == 0
 
 

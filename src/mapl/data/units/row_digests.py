@@ -54,35 +54,37 @@ def _width(kind: Any) -> int:
 
 
 def words_of_cells(rows: Rows) -> Words:
-    """Return one 64-bit word per cell."""
+    """Return one 64-bit word per cell, columns in the order of their names.
+
+    An image is one cell, however large it is: what stands beside it keeps its place whatever images others have,
+    and where nobody has one, when some frames no longer know that the column holds images.
+    """
     if is_matrix(rows):
         return number_words(native(rows))
     table = as_arrow(rows)
-    # Images stand last: how wide they are moves no other column.
-    ordered = sorted(table.column_names, key=lambda name: (is_list(table.schema.field(name).type), name))
-    by_column = [_column_words(table.column(name)) for name in ordered]
-    if all(words.ndim == 1 for words in by_column):
-        return np.stack(by_column, axis=1)
-    return np.column_stack(by_column)
+    return np.stack([_column_words(table.column(name)) for name in sorted(table.column_names)], axis=1)
 
 
 def _column_words(cells: Any) -> Words:
     kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
     if is_list(kind):
-        return _image_words(cells, kind)
+        return _image_words(cells)
     if is_text(kind) or pa.types.is_boolean(kind):
         return _text_words(texts(cells))
     return number_words(numbers(cells)) if is_date(kind) or is_number(kind) else _text_words(texts(cells))
 
 
-def _image_words(cells: Any, kind: Any) -> Words:
-    """Return a word per pixel; a missing image has none, so that it says the same among images of any size."""
-    fixed = pa.types.is_fixed_size_list(kind)
-    width = kind.list_size if fixed else pc.max(pc.list_value_length(cells)).as_py() or 0
+def _image_words(cells: Any) -> Words:
+    """Hash every image by its own pixels; a missing one is zero."""
+    lengths = pc.fill_null(pc.list_value_length(cells), 0).to_numpy(zero_copy_only=False)
+    width = int(max(lengths, default=0))
+    words = np.zeros(len(cells), dtype=np.uint64)
     if not width:
-        return np.zeros((len(cells), 0), dtype=np.uint64)
-    words = number_words(pixels(cells, width))
-    words[np.asarray(pc.is_null(cells).to_numpy(zero_copy_only=False), dtype=np.bool_)] = 0
+        return words
+    grey = number_words(pixels(cells, width)).astype("<u4")
+    for place in np.flatnonzero(lengths):
+        own = blake2b(grey[place, : lengths[place]].tobytes(), digest_size=8)
+        words[place] = int.from_bytes(own.digest(), "little")
     return words
 
 

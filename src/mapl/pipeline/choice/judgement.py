@@ -1,4 +1,4 @@
-"""What a unit that was set aside thinks of a student: a whole number, at most what the choice is priced for."""
+"""What a unit that judges thinks of a student: a whole number, at most what the choice is priced for."""
 
 from __future__ import annotations
 

@@ -142,7 +142,10 @@ class SelectionMethod:
             {name: results.labelled.statement for name, results in made.items()},
             winner,
             own.labelled.statement,
-            [plan.budget for plan in _plans(ready.winners).values()],
+            [
+                (ready.pilots[name].prepared.plan.budget, won.prepared.plan.budget)
+                for name, won in ready.winners.items()
+            ],
             ready.best,
             request.budget,
             case.coins,

@@ -42,7 +42,7 @@ def state_selection(
     tried: Mapping[str, Statement],
     winner: str,
     own: Statement,
-    allowed: Iterable[Budget],
+    allowed: Iterable[tuple[Budget, Budget]],
     best: BestOf,
     budget: Budget,
     coins: Coins,
@@ -61,23 +61,24 @@ def state_selection(
     own
         What the winner released.
     allowed
-        What each method would have been allowed as a winner: before the choice it could have been any of them.
+        What each method was allowed where it was tried, and as a winner, which before the choice could have been
+        any of them.
     """
     before = (
         *(_named(pilot_of(name), spend) for name, said in tried.items() for spend in said.stages),
         StageSpend(stage, best.name, best.epsilon, 0.0),
     )
     stages = (*before, *(_named(winner, spend) for spend in own.stages))
-    tried_epsilon = add_costs(said.epsilon for said in tried.values())
-    epsilon = add_costs([tried_epsilon, best.epsilon, own.epsilon])
-    winners = [Budget(own.guaranteed_epsilon, own.delta), *allowed]
-    guaranteed = add_costs([*(spend.epsilon for spend in before), max(float(one.epsilon) for one in winners)])
-    delta = add_costs([*(spend.delta for spend in before), max(float(one.delta) for one in winners)])
+    tried_epsilon = [said.epsilon for said in tried.values()]
+    epsilon = add_costs([*tried_epsilon, best.epsilon, own.epsilon])
+    pilots, winners = zip(*allowed, strict=True)
+    guaranteed = add_costs([*(one.epsilon for one in pilots), best.epsilon, max(one.epsilon for one in winners)])
+    delta = add_costs([*(one.delta for one in pilots), max(one.delta for one in winners)])
     how = SELECTED.format(
         how=_how(own),
         n=len(tried),
         names=", ".join(tried),
-        tried=at_most(tried_epsilon),
+        tried=at_most(add_costs(tried_epsilon)),
         chose=at_most(best.epsilon),
         own=at_most(own.epsilon),
     )

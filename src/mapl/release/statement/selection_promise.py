@@ -9,7 +9,7 @@ from mapl.release.statement.promise import Promise
 
 CHECKED_SELECTION = (
     "What all methods cost where they were tried, the choice and the chosen method were added up.",
-    "Of every unit that chose one record counted, as right or wrong, in the score of each method; whether a unit "
+    "Of every unit that chose one record counted, with bounded points, in the score of each method; whether a unit "
     "chose is a keyed hash of its own identity.",
     "The ledger began the stages of the chosen method only, and refuses those of any other.",
 )
