@@ -45,6 +45,10 @@ class NoiseTable:
         """Return the cumulative numerators over 2**128; the last one, 2**128 itself, is left out."""
         return [int(h) * WORD + int(low) for h, low in zip(self.high, self.low, strict=True)]
 
+    def __post_init__(self) -> None:
+        for table in (self.high, self.low, self.guide):
+            table.setflags(write=False)  # whoever asks for the same noise is given the same tables
+
     def invert(self, words: NDArray[np.uint64], more: Callable[[int], NDArray[np.uint64]]) -> NDArray[np.int64]:
         """Turn one uniform word per draw into draws, asking for `more` words where one cannot decide.
 
