@@ -102,8 +102,8 @@ def test_a_frame_may_begin_with_a_missing_image() -> None:
 def test_the_only_image_of_a_column_moves_nobody_else(kind: str, beside: str) -> None:
     """Frames forget that a column holds images where nobody has one, and images of others have other sizes."""
     own = {"number": [1.5, 2.5, 3.5], "image": [[1.0, 2.0], None, [3.0, 4.0, 5.0]]}
-    second = own["number" if beside == "a number" else "image"]
-    with_one = {"a": [None, None, None, [7.0, 8.0]], "z": [*second, second[0]]}
+    second = [*own["number"], 4.5] if beside == "a number" else [*own["image"], [1.0] * 9]
+    with_one = {"a": [None, None, None, [7.0, 8.0]], "z": second}
 
     def told(n: int) -> list[bytes]:
         columns = {name: cells[:n] for name, cells in with_one.items()}

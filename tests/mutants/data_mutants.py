@@ -41,8 +41,8 @@ MUTANTS = (
         name="image-as-wide-as-others",
         breaks="The identity of a record with an image depends on how large the images of others are.",
         file="data/units/row_digests.py",
-        old="grey[place, : lengths[place]]",
-        new="grey[place]",
+        old="pixels(cells.filter(pa.array(alike)), length)",
+        new="pixels(cells.filter(pa.array(alike)), words.shape[1])[:, :length]",
         killers=("tests/data/test_one_cell_alone.py::test_the_only_image_of_a_column_moves_nobody_else",),
     ),
     Mutant(

@@ -20,7 +20,7 @@ CLASSES = Classes(("no", "yes"))
 def maker_of(n_units: int | None, number_range: NumberRange | None = None) -> MapMaker:
     schema = draft_schema(ROWS, label="label", classes=CLASSES.names)
     request = Request(Budget(1.0, 1e-6), CLASSES, n_rows=n_units, method="moments", number_range=number_range)
-    return make_map_maker(request, ROWS, schema, made_up=False)
+    return make_map_maker(request, ROWS, schema, made_up=False, one_table=True)
 
 
 @pytest.mark.parametrize(("n_units", "fine"), [(1000, False), (200_000, True), (None, True)])

@@ -64,9 +64,9 @@ def by_soft_labels() -> Plan:
 def by_selection() -> Plan:
     asked = Request(BUDGET, TWO, n_teachers=200, method="select:teachers,cells")
     whole = replace(asked, method="teachers", mechanism="link")
-    half = replace(whole, budget=Budget(1.0, 1e-6))
-    tried, won = ({"teachers": plan_teachers(one, 100).plan} for one in (half, whole))
-    return plan_selection(asked, tried, won, BestOf(2.0, 2))
+    little, rest = (replace(whole, budget=budget) for budget in (Budget(0.5, 5e-7), Budget(1.0, 5e-7)))
+    tried, won = ({"teachers": plan_teachers(one, 100).plan} for one in (little, rest))
+    return plan_selection(asked, tried, won, BestOf(0.5, 2))
 
 
 def of_several_labels() -> Plan:
@@ -92,13 +92,14 @@ DIGESTS: dict[Callable[[], Plan], str] = {
     by_cells: "957136f89de47c092f4c04a65f53a969b561c61a8722244c9e6ef8e58f43a8ff",
     by_questions: "f563e92557bf076a121c7439c3942b3d7e872e66d04e810f42a8598e767f5bd7",
     by_soft_labels: "3a2202d9d257edc806179f68ea7cd96e938a816b300b877c1182b385ca883fd5",
-    by_selection: "2b5a486ab4e3bdc435896355917b322f3decdf3abf8ec93c8cfba42df7f86bc5",
+    by_selection: "590cb39b23cf24d86522a512f51e887d0b70a7459f318526d678c5fec13afc7b",
     of_several_labels: "dc4001e4c143bebe90f18277bdbde79c7f14f3441b8a7ed4f4a4396a0dda7615",
     of_stable_queries: "43af9c8ccbc328c67035a16d4d2be9a47bf3d4a0f909a598eb596c28bf221409",
     of_single_answers: "73564d48b3043155dd832b18544fbf3ac59e08f86bfd5f1459f8a342d4e7c1fa",
     of_one_rule: "645a8547208f5b16adfe66409d885020dca452c035f91e7be3059fee2c4bcfdc",
 }
-"""As mapl 0.2.0 had them, but for the parameters of stages: they are calibrated, and machines round otherwise."""
+"""As mapl 0.2.0 had them, but for the parameters of stages: they are calibrated, and machines round otherwise. That
+of a selection is of November 2026, when it came to share epsilon instead of units."""
 
 
 def content(plan: Plan) -> Plan:

@@ -45,6 +45,6 @@ def test_rare_words_say_little_and_frequent_ones_what_they_are() -> None:
 
 def test_counts_are_weighed_by_how_exact_they_are() -> None:
     nothing = np.zeros((1, 2))
-    found = NoisyCount.of([SumRound(nothing, 1.0, 90.0, 1.0), SumRound(nothing, 1.0, 100.0, 0.5)])
+    found = NoisyCount.of([SumRound(nothing, 1.0, 90.0, 1.0), SumRound(nothing, 1.0, 100.0, 0.5)], apart=False)
     assert found.units == pytest.approx(98.0)
     assert found.noise == pytest.approx(1 / 5**0.5)

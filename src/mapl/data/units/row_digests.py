@@ -45,24 +45,33 @@ def digests(rows: Rows, labels: NDArray[np.int32] | None, block: int = 65536) ->
 
 def rows_at_once(rows: Rows, most: int) -> int:
     """Return how many rows of such a width are looked at together; of a sparse matrix so many as are allowed."""
-    width = max(1, rows.shape[1] if not isinstance(rows, pa.Table) else sum(map(_width, rows.schema.types)))
+    width = max(1, rows.shape[1] if not isinstance(rows, pa.Table) else _width(rows.schema.types))
     return max(1, most if is_sparse(rows) else min(most, CELLS_AT_ONCE // width))
 
 
-def _width(kind: Any) -> int:
-    return int(kind.list_size) if pa.types.is_fixed_size_list(kind) else 1
+def _width(kinds: list[Any]) -> int:
+    images = [int(kind.list_size) for kind in kinds if pa.types.is_fixed_size_list(kind)]
+    return len(kinds) * max(images, default=1)
 
 
 def words_of_cells(rows: Rows) -> Words:
     """Return one 64-bit word per cell, columns in the order of their names.
 
-    An image is one cell, however large it is: what stands beside it keeps its place whatever images others have,
-    and where nobody has one, when some frames no longer know that the column holds images.
+    Of images the first pixels of all columns come first, then the second ones, and so on: what stands beside an
+    image keeps its place however large it is, and where nobody has one, when some frames no longer know that the
+    column holds images.
     """
     if is_matrix(rows):
         return number_words(native(rows))
     table = as_arrow(rows)
-    return np.stack([_column_words(table.column(name)) for name in sorted(table.column_names)], axis=1)
+    by_column = [_column_words(table.column(name)) for name in sorted(table.column_names)]
+    if all(words.ndim == 1 for words in by_column):
+        return np.stack(by_column, axis=1)
+    width = max(words.shape[1] for words in by_column if words.ndim == 2)
+    every = np.zeros((len(by_column[0]), max(1, width), len(by_column)), dtype=np.uint64)
+    for place, words in enumerate(by_column):
+        every[:, : words.shape[1] if words.ndim == 2 else 1, place] = words if words.ndim == 2 else words[:, None]
+    return every.reshape(len(every), -1)
 
 
 def _column_words(cells: Any) -> Words:
@@ -75,16 +84,12 @@ def _column_words(cells: Any) -> Words:
 
 
 def _image_words(cells: Any) -> Words:
-    """Hash every image by its own pixels; a missing one is zero."""
-    lengths = pc.fill_null(pc.list_value_length(cells), 0).to_numpy(zero_copy_only=False)
-    width = int(max(lengths, default=0))
-    words = np.zeros(len(cells), dtype=np.uint64)
-    if not width:
-        return words
-    grey = number_words(pixels(cells, width)).astype("<u4")
-    for place in np.flatnonzero(lengths):
-        own = blake2b(grey[place, : lengths[place]].tobytes(), digest_size=8)
-        words[place] = int.from_bytes(own.digest(), "little")
+    """Return a word per pixel, zero beyond the image's own; a missing image has none."""
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(cells), 0).to_numpy(zero_copy_only=False))
+    words = np.zeros((len(cells), int(lengths.max(initial=0))), dtype=np.uint64)
+    for length in map(int, np.unique(lengths[lengths > 0])):
+        alike = lengths == length
+        words[alike, :length] = number_words(pixels(cells.filter(pa.array(alike)), length))
     return words
 
 

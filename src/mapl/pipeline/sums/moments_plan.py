@@ -284,10 +284,10 @@ def make_map_maker(
 
 
 def _encoder(schema: Schema, public: Rows) -> Encoder | None:
-    """Return the encoder of all columns but texts, without bins of their numbers."""
-    known = _without_texts(schema)
-    if not known.columns:
+    """Return the encoder of all columns but texts, without bins of their numbers; None where there are only texts."""
+    if all(column.kind == "text" for column in schema.columns):
         return None
+    known = _without_texts(schema)
     rows = public if len(known.columns) == len(schema.columns) else select(public, known.names)
     return with_bins(encoder_for(known, rows), known, bins=False, dense=True)
 
