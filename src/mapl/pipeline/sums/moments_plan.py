@@ -284,7 +284,7 @@ def make_map_maker(
 
 
 def _encoder(schema: Schema, public: Rows) -> Encoder | None:
-    """Return the encoder of all columns but texts, without bins of their numbers; None where there are only texts."""
+    """Return the encoder of all columns but texts, without bins of numbers; None where there are texts alone."""
     if all(column.kind == "text" for column in schema.columns):
         return None
     known = _without_texts(schema)
