@@ -274,11 +274,14 @@ def test_a_public_sample_is_measured(mapl: Mapl, tmp_path: Path) -> None:
     x = rng.normal(size=(240, 3))
     sick = np.where(x[:, 0] + 0.5 * rng.normal(size=240) > 0, "yes", "no")
     pa.parquet.write_table(
-        pa.table({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "sick": sick}), tmp_path / "sample.parquet"
+        pa.table({"who": range(240), "a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "sick": sick}),
+        tmp_path / "sample.parquet",
     )
     sample = ("--public-sample", "sample.parquet", "--label", "sick", "--learner", "nb", "--teachers", 100)
+    sample = (*sample, "--unit", "who")
     ran = mapl(*USUAL[:-2], *sample, "--json")
     assert ran.code == 0, ran.stderr
+    assert "columns of the sample: 3 numbers" in " ".join(ran.stderr.split())  # and no ids
     said = json.loads(ran.stdout)
     assert said["learning_curve"].count(":") >= 3
     assert said["proposals"][0]["student_accuracy"] > 0.6

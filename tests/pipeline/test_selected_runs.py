@@ -89,6 +89,7 @@ def test_a_run_that_chooses(mapl: Mapl, clinic: Any) -> None:
     assert f"chosen: {said['selected']}" in said["why"]
     page = Path("run/public/report.html").read_text("utf-8")
     assert "The promise covers what was tried, the choice and the chosen method together" in page
+    assert "--epsilon 15.4 " in page  # the audit of what was chosen, not of its trial
     assert said["epsilon"] <= said["guaranteed_epsilon"] == pytest.approx(20)
     assert mapl("report", "run").code == 0
 

@@ -61,8 +61,7 @@ class MethodShown:
     """How the labels came about; ``why`` is empty where nothing was planned.
 
     ``counting`` is there for a run that counted in cells and ``summing`` for one that added up, which have no
-    teachers; ``selected`` names the method that
-    was chosen where several were tried. Then stages are about parts of the ``units``.
+    teachers; ``selected`` names the method that was chosen where several were tried.
     """
 
     mechanism: str

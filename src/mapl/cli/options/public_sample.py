@@ -25,10 +25,11 @@ def measure_on_sample(
     label: str | None,
     learner: str | None,
     n_classes: int | None,
+    unit: str | None,
     choices: ColumnChoices,
     quiet: bool,
 ) -> PublicSample | None:
-    """Train small teachers on a public sample."""
+    """Train small teachers on a public sample; a column of ids is nothing to learn from."""
     if path is None:
         options = {
             "--label": label is not None,
@@ -66,7 +67,7 @@ def measure_on_sample(
             f"Column {label!r} of the public sample has {n_values} different values; plans are made for "
             f"2 to {MOST_CLASSES} classes. Name the column of the labels with --label."
         )
-    given = declare(table, label=label, classes=None, unit=None, schema=None, choices=choices)
+    given = declare(table, label=label, classes=None, unit=unit, schema=None, choices=choices)
     if n_classes is not None and n_classes != len(given.classes):
         raise InvalidParameter(
             f"--classes says {n_classes} and the sample has {len(given.classes)} classes; leave --classes away."

@@ -185,6 +185,7 @@ def plan(
         label=label,
         learner=None if costs and public_sample is None else learner,
         n_classes=n_classes,
+        unit=None if unit == RECORD else unit,
         choices=choices_of(drop, categories),
         quiet=as_json,
     )

@@ -22,7 +22,7 @@ SELECTED = (
     "which cost every private unit epsilon {tried} together. Then one was chosen, by a random draw that favours "
     "the method whose student is right about more units, which cost epsilon {chose}. The chosen method alone was "
     "then carried out, which cost epsilon {own}, and that is what is published. The epsilon of this statement "
-    "covers all three; all are at the delta, and for the unit and neighbouring data sets, named below."
+    "covers all three; together they keep to the delta, for the unit and neighbouring data sets named below."
 )
 
 

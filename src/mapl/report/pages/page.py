@@ -9,6 +9,7 @@ from jinja2 import Environment, Template
 
 from mapl.errors import InvalidParameter
 from mapl.release.files.write_once import write_once
+from mapl.release.ledger.part import stage_of
 from mapl.report.coverage import Tally
 from mapl.report.pages.environment import make_environment
 from mapl.report.plots import cell_map as map_plot
@@ -87,11 +88,14 @@ def _commands(report: Report) -> list[tuple[str, str]]:
     if report.trail.ledger_head:
         commands.append(("the chain of the ledger and its head", LEDGER_HEAD))
     if report.guarantee.holds and report.method.can_be_audited:
+        of_winner = stage_of(report.method.selected, "") if report.method.selected else ""
         epsilon = next(
             (
                 stage.planned_epsilon
                 for stage in report.method.stages
-                if stage.mechanism == report.method.mechanism and stage.planned_epsilon
+                if stage.mechanism == report.method.mechanism
+                and stage.planned_epsilon
+                and stage.name.startswith(of_winner)
             ),
             report.guarantee.budget,
         )
