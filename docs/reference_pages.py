@@ -27,6 +27,8 @@ def commands_page() -> str:
     """Return the page of all verbs with their arguments and options, as their own help has them."""
     parts = [
         "# Commands and options",
+        "Every verb of the command line with all its options: to look things up. For a first run take "
+        "[start](start.md).",
         f"{NOTE} `mapl VERB --help` shows the same. Options may also stand in a file: `mapl learn run.toml` "
         "([how](learn.md#a-run-that-is-written-down)).",
     ]
@@ -91,6 +93,7 @@ def lists_page() -> str:
     return "\n\n".join(
         [
             "# Mechanisms, routes, settings, errors",
+            "What can be chosen, called, set and caught, in tables: to look things up.",
             NOTE,
             "## Mechanisms",
             "`--mechanism NAME`; settings are options such as `--max-abstentions`, in Python `settings={...}`. "

@@ -40,6 +40,7 @@ LONG = (
     "cli/test_plan_command.py",
     "cli/test_standard_input.py",
     "engines/test_clusters.py",
+    "engines/test_short_memory.py",
     "estimators/test_earlier_fits.py",
     "estimators/test_mixed_containers.py",
     "estimators/test_scikit_learn_checks.py",

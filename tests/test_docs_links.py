@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mapl.report.figures import at_most, share_at_most
 from mapl.report.risk import Risk
 from mapl.types import Budget
 
@@ -59,6 +61,15 @@ def test_links_that_lead_nowhere_are_noticed() -> None:
     ]
 
 
+@pytest.mark.parametrize("page", [one for one in PAGES if one.parent.name != "results"], ids=lambda page: page.name)
+def test_a_page_begins_with_what_it_is_for(page: Path) -> None:
+    """In words, before any table, list or code; the hook of the site gives pages of results such a sentence."""
+    title, first = page.read_text("utf-8").split("\n\n")[:2]
+    assert title.startswith("# ")
+    assert not first.startswith(("|", "```", "    ", "#", "- ", "1. ", "![", "*Written by", "Code:"))
+    assert first.endswith((".", ":"))
+
+
 def test_every_page_that_the_navigation_names_is_there() -> None:
     named = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert len(named) > 50
@@ -69,8 +80,8 @@ def test_the_table_of_risks_is_computed() -> None:
     page = (ROOT / "docs" / "budget.md").read_text("utf-8")
     for epsilon in (0.1, 0.5, 1, 2, 4, 8):
         risk = Risk.of(Budget(epsilon, 1e-6))
-        found = dict(risk.hits)[0.01]
-        assert f"| {epsilon:g} | {risk.odds_factor:.3g} | {risk.accuracy:.1%} | {found:.1%} |\n" in page
+        limits = at_most(risk.odds_factor), share_at_most(risk.accuracy), share_at_most(dict(risk.hits)[0.01])
+        assert f"| {epsilon:g} | {' | '.join(limits)} |\n" in page
 
 
 def test_the_snippet_about_images_makes_a_table_that_is_read(tmp_path: Path) -> None:
@@ -88,6 +99,13 @@ def test_the_pictures_of_ideas_are_those_of_their_script() -> None:
     pictures = runpy.run_path(str(ROOT / "docs" / "idea_pictures.py"))["PICTURES"]
     for name, draw in pictures.items():
         assert (ROOT / "docs" / name).read_text("utf-8") == draw(), f"{name}: python docs/idea_pictures.py"
+
+
+def test_the_page_of_accuracies_is_that_of_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    written = runpy.run_path(str(ROOT / "benchmarks" / "learn_page.py"))
+    rows = json.loads(written["STORED"].read_text("utf-8"))["rows"]
+    assert written["PAGE"].read_text("utf-8") == written["page"](rows), "python benchmarks/learn_page.py"
 
 
 def test_the_snippet_for_votes_of_pate_answers_clear_questions() -> None:

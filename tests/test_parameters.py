@@ -25,6 +25,7 @@ OPTION = re.compile(r"--([a-z]|$)")
 BOTH_OR_A_COMMAND = {
     "report/plots/log_lines.py",
     "planning/planner/answer.py",
+    "planning/planner/command_words.py",
     "planning/rules/cells.py",
     "planning/rules/teachers.py",
     "report/pages/answers.py",

@@ -40,9 +40,23 @@ def test_every_compiled_case_has_a_stored_ratio(guard: Any) -> None:
     assert set(kept) == {f"{name}, {n_classes}, {width}" for name, _, n_classes, width, _ in compiled}
 
 
+def test_every_kind_of_kept_trees_has_a_stored_ratio_and_few_questions_are_quicker(guard: Any) -> None:
+    kept = json.loads((BENCHMARKS / "results" / "scale.json").read_text())[guard.TREES]
+    looked_at = [
+        f"{name}, {n_classes} classes, {n_teachers} teachers, {n} at once"
+        for name, _, n_classes, sizes in guard.SOME_KEPT
+        for n_teachers in sizes
+        for n in guard.FEW_KEPT
+    ]
+    assert len(looked_at) >= 10
+    assert all(kept[called] > 1 for called in looked_at)
+
+
 def test_what_was_found_is_told_with_the_load(guard: Any) -> None:
-    found = {guard.LOOP: {"ridge": 30.0}, guard.NUMBA: {}, guard.PRODUCT: {"voting": 0.5}}
+    shares, trees = {"voting": 0.5}, {"forest": 40.0}
+    found = {guard.LOOP: {"ridge": 30.0}, guard.NUMBA: {}, guard.PRODUCT: shares, guard.TREES: trees}
     assert "nothing has become slower" in guard.in_words(found, [], "load 2")
     told = guard.in_words(found, ["ridge: 1.00, stored 30.00"], "load 2")
     assert "(load 2): ridge: 1.00, stored 30.00." in told
     assert "By numba, not looked at" in told
+    assert "one by one, forest: 40.0." in told

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import mapl
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.types import (
     MAX_TEACHERS,
@@ -215,6 +218,11 @@ def test_a_budget_needs_a_positive_epsilon(epsilon: float) -> None:
         Budget(epsilon, 1e-5)
 
 
+def test_text_in_the_place_of_a_number_is_shown_as_text() -> None:
+    with pytest.raises(InvalidParameter, match="epsilon is '1'; it must be a positive number"):
+        Budget("1", 1e-5)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("delta", [-1e-9, 1.0, 2, float("nan"), "0"])
 def test_a_budget_needs_a_small_delta(delta: float) -> None:
     with pytest.raises(InvalidParameter, match=r"\[0, 1\)"):
@@ -243,3 +251,21 @@ def test_a_state_counts_and_leaves_the_old_one_alone() -> None:
     new = old.after(3, 4, halted=True)
     assert (new.answered, new.abstained, new.halted) == (4, 6, True)
     assert (old.answered, old.abstained, old.halted) == (1, 2, False)
+
+
+def speaking(source: str) -> list[str]:
+    """Name the silent dataclasses of a file whose decorator gives them a repr of all their fields."""
+    found = []
+    for one in ast.walk(ast.parse(source)):
+        if isinstance(one, ast.ClassDef) and "Silent" in map(ast.unparse, one.bases):
+            made = [ast.unparse(decorator) for decorator in one.decorator_list]
+            if any(words.startswith("dataclass") and "repr=False" not in words for words in made):
+                found.append(one.name)
+    return found
+
+
+def test_no_decorator_makes_a_silent_class_speak() -> None:
+    assert speaking("@dataclass(frozen=True)\nclass Loud(Silent): ...") == ["Loud"]
+    files = list(Path(mapl.__file__).parent.rglob("*.py"))
+    assert sum("(Silent" in file.read_text("utf-8") for file in files) > 50
+    assert not [(file, names) for file in files if (names := speaking(file.read_text("utf-8")))]

@@ -9,52 +9,29 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mapl.late_names import homes_of
+
 __version__ = "0.2.0"
 
-_HOMES = {
-    "ABSTAIN": "mapl.types",
-    "Agreement": "mapl.planning",
-    "Budget": "mapl.types",
-    "BudgetExhausted": "mapl.errors",
-    "CannotCalibrate": "mapl.errors",
-    "Client": "mapl.service.client",
-    "EntropyFailure": "mapl.errors",
-    "GuaranteeBroken": "mapl.errors",
-    "InvalidData": "mapl.errors",
-    "InvalidParameter": "mapl.errors",
-    "LedgerError": "mapl.errors",
-    "LedgerRolledBack": "mapl.errors",
-    "LedgerTampered": "mapl.errors",
-    "Loss": "mapl.accounting",
-    "MaplError": "mapl.errors",
-    "MultiLabelPrivateClassifier": "mapl.estimators",
-    "PlanMismatch": "mapl.errors",
-    "PrivacyWarning": "mapl.errors",
-    "PrivateClassifier": "mapl.estimators",
-    "PrivateOracle": "mapl.estimators",
-    "PrivatePredictor": "mapl.estimators",
-    "PrivateRegressor": "mapl.estimators",
-    "PrivateSoftClassifier": "mapl.estimators",
-    "Released": "mapl.release",
-    "SeededCoins": "mapl.noise",
-    "SemiPrivateClassifier": "mapl.estimators",
-    "ServiceError": "mapl.errors",
-    "SqliteLedger": "mapl.release.ledger.sqlite",
-    "StableAnswers": "mapl.types",
-    "StableClassifier": "mapl.estimators",
-    "StableOracle": "mapl.release",
-    "Statement": "mapl.release",
-    "SystemCoins": "mapl.noise",
-    "Tallies": "mapl.types",
-    "Task": "mapl.mechanisms",
-    "admit_mechanism": "mapl.release",
-    "aggregate": "mapl.release",
-    "check_labels": "mapl.estimators.check_labels",
-    "choose_mechanism": "mapl.planning",
-    "make_mechanism": "mapl.mechanisms",
-    "people": "mapl.estimators.guard.people",
-    "statement_of": "mapl.release",
-}
+_HOMES = homes_of(
+    {
+        "mapl.accounting": "Loss",
+        "mapl.errors": "BudgetExhausted CannotCalibrate EntropyFailure GuaranteeBroken InvalidData "
+        "InvalidParameter LedgerError LedgerRolledBack LedgerTampered MaplError PlanMismatch "
+        "PrivacyWarning ServiceError",
+        "mapl.estimators": "MultiLabelPrivateClassifier PrivateClassifier PrivateOracle PrivatePredictor "
+        "PrivateRegressor PrivateSoftClassifier SemiPrivateClassifier StableClassifier",
+        "mapl.estimators.check_labels": "check_labels",
+        "mapl.estimators.guard.people": "people",
+        "mapl.mechanisms": "Task make_mechanism",
+        "mapl.noise": "SeededCoins SystemCoins",
+        "mapl.planning": "Agreement choose_mechanism",
+        "mapl.release": "Released StableOracle Statement admit_mechanism aggregate statement_of",
+        "mapl.release.ledger.sqlite": "SqliteLedger",
+        "mapl.service.client": "Client",
+        "mapl.types": "ABSTAIN Budget StableAnswers Tallies",
+    }
+)
 
 _SHORT = {"admit_mechanism": "admit", "choose_mechanism": "choose", "make_mechanism": "make"}
 """What is called by a shorter name at home, where it is clear what is meant; these were public names before 0.2."""

@@ -10,6 +10,17 @@ from importlib import import_module
 from typing import Any
 
 
+def homes_of(names: Mapping[str, str]) -> dict[str, str]:
+    """Return where each name is at home, from names by module, as they are read in a line.
+
+    Examples
+    --------
+    >>> homes_of({"mapl.types": "Budget State"})
+    {'Budget': 'mapl.types', 'State': 'mapl.types'}
+    """
+    return {name: module for module, listed in names.items() for name in listed.split()}
+
+
 def import_late(package: str, homes: Mapping[str, str], name: str) -> Any:
     """Return what a package calls by a name, from the module where it is at home.
 

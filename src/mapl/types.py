@@ -48,6 +48,15 @@ UNIT = "one teacher, that is everything in one shard of the private data"
 MAX_TEACHERS = 2**31 - 1
 
 
+class Silent:
+    """A private value: its repr says what it is and nothing of what it holds."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(private)"
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How much may be learned about one privacy unit: (epsilon, delta), partially ordered."""
@@ -263,8 +272,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """Return a setting as text, unless it is a number of hundreds of digits."""
-    return "a number beyond all bounds" if isinstance(value, int) and abs(value) > 10**30 else str(value)
+    """Return a setting as text, unless it is a number of hundreds of digits; what is text already, in quotes."""
+    if isinstance(value, int) and abs(value) > 10**30:
+        return "a number beyond all bounds"
+    return repr(value) if isinstance(value, str) else str(value)
 
 
 def finite_positive(**settings: float) -> None:

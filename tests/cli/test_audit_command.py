@@ -176,6 +176,7 @@ def test_a_pure_claim_is_audited_at_delta_zero() -> None:
     ("arguments", "message"),
     [
         (("--mechanism", "ladders", *BUDGET), "There is no mechanism 'ladders'"),
+        (("--mechanism", "ladders", *BUDGET), "Did you mean 'ladder"),
         (("--mechanism", "ladder", "--epsilon", "-1", "--delta", "1e-5"), "epsilon is -1"),
         (("--mechanism", "ladder", "--epsilon", "2", "--delta", "1"), "delta is 1"),
         (("--mechanism", "ladder", *BUDGET, "--twin", "nobody"), "There is no twin 'nobody'"),

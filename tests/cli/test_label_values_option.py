@@ -122,8 +122,8 @@ def test_check_takes_them_too(mapl: Mapl, files: Path) -> None:
     assert json.loads(mapl(*CHECK, "--classes", "no,yes", *MEANT).stdout)["n_used"] == 300
 
 
-@pytest.mark.parametrize("classes", ["0,1", "false,true"])
-def test_classes_that_are_values_need_no_hint(mapl: Mapl, files: Path, classes: str) -> None:
+@pytest.mark.parametrize("classes", ["0,1", "false,true", "<=50K,>50K", "no,maybe,yes"])
+def test_classes_that_are_no_words_for_0_and_1_need_no_hint(mapl: Mapl, files: Path, classes: str) -> None:
     ran = mapl(*LEARN, "--classes", classes)
     assert ran.code == 0, ran.stderr
     assert HINT not in ran.stderr

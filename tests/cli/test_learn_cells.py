@@ -215,6 +215,8 @@ class TestMethods:
                 "Only teachers have a learner, and only cells a number of cells",
             ),
             (("--method", "trees"), "The method is 'trees'; choose one of auto, teachers, cells"),
+            (("--method", "momnets"), "Did you mean 'moments'?"),
+            (("--method", "select:cells,teachers/rigde"), "Did you mean 'teachers/ridge'"),
         ],
     )
     def test_mixtures_are_refused(self, mapl: Mapl, command: Command, more: Any, words: str) -> None:

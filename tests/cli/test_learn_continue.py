@@ -42,6 +42,21 @@ def going_on(clinic: Any, *more: Any, epsilon: float, delta: str = "1e-4", out: 
     ]
 
 
+def test_no_worse_way_is_taken_where_nothing_is_left_of_delta(mapl: Mapl, clinic: Any, january: float) -> None:
+    """Moments would be taken, and need some: whoever gave the same delta twice has not asked for another way."""
+    whole = plan("january")["budget"]["delta"]
+    wanted = going_on(clinic, "--continue", "january", epsilon=january + 5, delta=f"{whole:g}")
+    for name in ("--teachers", "--queries"):
+        at = wanted.index(name)
+        del wanted[at : at + 2]
+    ran = mapl(*wanted)
+    assert ran.code == 2
+    assert f"leave nothing of delta {whole:g}" in ran.stderr
+    assert f"--delta {2 * whole:g}" in ran.stderr
+    assert not Path("february").exists()
+    assert mapl(*wanted, "--method", "cells").code == 0
+
+
 def test_a_second_run_spends_what_the_first_left(mapl: Mapl, clinic: Any, january: float) -> None:
     ran = mapl(*going_on(clinic, "--continue", "january", epsilon=january + 5))
     assert ran.code == 0, ran.stderr

@@ -70,6 +70,11 @@ def test_one_budget_and_a_student_for_every_label(mapl: Mapl, asked: list[Any]) 
     assert not Path("run/public/student.skops").exists()
     page = Path("run/public/report.html").read_text()
     assert "the student for <bdi>music</bdi>" in page
+    words = " ".join(page.split())
+    for counted in ("160 of 160 labels, 2 for every public row", "on 400 labels of public rows; always"):
+        assert counted in words
+    for rows in ("160 public rows", "400 public rows", "of 160 public", "400 test rows"):
+        assert rows not in words
     assert json.loads(Path("run/private/check.json").read_text())["by_class"].keys() == {
         f"{label}: {name}" for label in LABELS for name in ("no", "yes")
     }

@@ -15,6 +15,7 @@ import pytest
 from mapl import PrivateClassifier
 from mapl.data.synthetic import LABEL, UNIT
 from mapl.data.tables.schema import Schema
+from mapl.errors import InvalidParameter
 
 Mapl = Callable[..., Any]
 
@@ -93,7 +94,7 @@ def test_python_does_the_same(mapl: Mapl, clinic: Any, schema: Path) -> None:
         (("--method", "cells"), "There are no public rows, and cells needs some"),
         (("--method", "select:moments,cells"), "There are no public rows"),
         (("--learner", "ridge"), "There are no public rows, and a learner needs some"),
-        (("--drop", "region"), "change the schema instead"),
+        (("--drop", "region"), 'change the schema instead, which may list columns to leave out: "dropped"'),
     ],
 )
 def test_what_needs_public_rows_is_refused(
@@ -108,6 +109,7 @@ def test_what_needs_public_rows_is_refused(
 def test_texts_and_senseless_ranges_are_refused(mapl: Mapl, clinic: Any, schema: Path) -> None:
     cases = {
         "holds text, and there are no public rows": {"name": "note", "kind": "text"},
+        "does not say where column 'scan' lies": {"name": "scan", "kind": "image", "width": 9},
         "give the lower end first": {"name": "odd", "kind": "number", "range": [3, 3]},
         "give two numbers": {"name": "odd", "kind": "number", "range": [3]},
     }
@@ -116,6 +118,18 @@ def test_texts_and_senseless_ranges_are_refused(mapl: Mapl, clinic: Any, schema:
         ran = mapl(*command(clinic, Path("other.json")))
         assert ran.code == 2
         assert words in " ".join(ran.stderr.split())
+        assert not Path("run/private/ledger.sqlite").exists()
+
+
+def test_images_of_which_nothing_is_declared_are_refused_in_python(tmp_path: Path) -> None:
+    column = {"name": "scan", "kind": "image", "width": 9}
+    schema = Schema.from_json(json.dumps({"mapl_schema": 1, "classes": ["no", "yes"], "columns": [column]}))
+    ledger = tmp_path / "ledger.sqlite"
+    face = PrivateClassifier(epsilon=1.0, delta=1e-5, classes=("no", "yes"), schema=schema, ledger=ledger)
+    scans = pa.table({"scan": [[float(9 * i + j) for j in range(9)] for i in range(4)]})
+    with pytest.raises(InvalidParameter, match="does not say where column 'scan' lies"):
+        face.fit(scans, ["no", "yes", "no", "yes"])
+    assert not ledger.exists()
 
 
 def test_nothing_public_at_all(mapl: Mapl, clinic: Any) -> None:

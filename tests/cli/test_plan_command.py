@@ -297,6 +297,39 @@ def test_a_public_sample_is_measured(mapl: Mapl, tmp_path: Path) -> None:
     assert "has no column 'health'" in wrong.stderr
 
 
+def test_nobody_in_a_public_sample_is_learned_from_and_tested_on(mapl: Mapl, tmp_path: Path) -> None:
+    """Labels are a coin for everybody: who knows a person's other rows knows the label, and nobody else does."""
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(150), 10)
+    x, sick = rng.normal(size=(150, 4))[who], rng.integers(2, size=150)[who]
+    columns = {"who": who, **{f"x{j}": x[:, j] for j in range(4)}, "sick": np.where(sick, "yes", "no")}
+    pa.parquet.write_table(pa.table(columns), tmp_path / "sample.parquet")
+    asked = (
+        "plan",
+        "--epsilon",
+        2,
+        "--delta",
+        "1e-6",
+        "--rows",
+        4000,
+        "--queries",
+        60,
+        "--teachers",
+        100,
+        "--json",
+    )
+    asked = (*asked, "--public-sample", "sample.parquet", "--label", "sick", "--learner", "hgb")
+    told = {}
+    for unit in ("who", "none"):
+        ran = mapl(*asked, "--unit", unit, *(() if unit == "who" else ("--drop", "who")))
+        assert ran.code == 0, ran.stderr
+        curve = json.loads(ran.stdout)["learning_curve"]
+        told[unit] = 1 - min(float(point.partition(":")[2]) for point in curve.split(","))
+        assert ("one row of each who counts, 150 of 1,500" in " ".join(ran.stderr.split())) == (unit == "who")
+    assert told["who"] < 0.65
+    assert told["none"] > 0.9  # so that the test can fail
+
+
 def test_plans_are_rehearsed_on_a_public_sample(mapl: Mapl, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     x = rng.normal(size=(600, 2))

@@ -22,7 +22,7 @@ def fall(effort: ReproductionEffort) -> Evidence:
     return Evidence({"slope": -1.0, "size": effort.choose(1, 2)}, picture, ("A note.",))
 
 
-CLAIM = PaperClaim("falls", "Theorem <1>", "It falls.", "mapl bounds", fall, (Demand("slope", most=-0.5),))
+CLAIM = PaperClaim("falls", "Theorem <1>", "It falls.", fall, (Demand("slope", most=-0.5),), "mapl bounds")
 
 
 @pytest.fixture

@@ -129,5 +129,6 @@ def test_a_unit_spelled_nearly_like_a_column_is_pointed_out(mapl: Mapl, public: 
     ran = mapl("schema", public, "--label", "sick", "--unit", "patint")
     assert ran.code == 0
     assert "no column 'patint', which they need not have, but a column 'patient'" in " ".join(ran.stderr.split())
+    assert "remove the schema file and give its name; if not, all is well" in " ".join(ran.stderr.split())
     elsewhere = mapl("schema", public, "--label", "outcome", "--unit", "household", "--out", "other.json")
     assert "need not have" not in elsewhere.stderr

@@ -67,6 +67,8 @@ def test_a_run_is_written_down_goes_out_of_its_settings_and_comes_out_the_same(m
     tables = ("--public", clinic.public, "--jobs", 1)
     ran = mapl("learn", "run/public/settings.json", clinic.private, *tables, "--out", "again", "--seed", 3)
     assert ran.code in (0, 3), ran.stderr
+    assert "settings.json is of a run that is finished" in ran.stderr
+    assert "--continue run both count in one" in ran.stderr
     own = {"run_id", "ledger_head"}
     first, again = statement("run"), statement("again")
     assert {key for key in first if first[key] != again[key]} <= own

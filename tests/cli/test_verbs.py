@@ -39,6 +39,13 @@ def test_shells_complete_verbs_and_options(typed: str, found: list[str]) -> None
 
 
 @pytest.mark.parametrize("verb", VERBS)
+def test_terminals_break_the_lines_of_help(verb: str) -> None:
+    for command in commands_in(command_of(verb)):
+        assert command.help
+        assert not [part for part in command.help.split("\n\n") if "\n" in part]
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_option_stands_in_a_panel(verb: str) -> None:
     """By what it is about, not in one heap."""
     for command in commands_in(command_of(verb)):

@@ -19,6 +19,7 @@ from mapl.data.encoding.encoder import Encoder
 from mapl.data.moments import contributions, unit_means
 from mapl.data.moments.contributions import Clip, Crowd, ExactSums, sum_contributions
 from mapl.data.moments.feature_map import UNIT, FeatureMap, scale_rows
+from mapl.data.moments.probabilities import class_chances
 from mapl.data.moments.residuals import Residuals, on_grid
 from mapl.data.moments.row_map import KeptVectors, RowMap
 from mapl.data.moments.unit_means import DenseMeans, SparseMeans, norms_above, round_up
@@ -168,6 +169,29 @@ def test_the_longest_blocks_add_up_exactly() -> None:
     exact = [n * int(v) * int(r) for v in vectors[0] for r in np.trunc(residuals[0] * CLIP.scale)]
     assert [int(x) for x in means.total[0]] == exact
     assert max(map(abs, exact)) <= 2**52
+
+
+@pytest.mark.parametrize("steep", [1e-9, 3.0, 1e6])
+def test_two_classes_are_told_apart_by_one_exact_score(steep: float) -> None:
+    """The difference of two exact scores is exact, so that what a record adds has the bits of both scores."""
+    measured = residuals_of(5, 2, steep=steep)
+    rng = np.random.default_rng(1)
+    rows, labels = rng.normal(size=(500, 5)), rng.integers(0, 2, 500)
+    vectors, residuals = measured.measure(rows, labels)
+    expected = np.eye(2)[labels] - class_chances(vectors @ measured.weights / UNIT)
+    np.testing.assert_array_equal(residuals, expected)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_few_columns_one_by_one_add_up_like_all_at_once(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(n_classes)
+    table = table_of(rng.normal(size=(3000, 6)), rng.integers(0, n_classes, 3000))
+    found = []
+    for few in (0, 3):
+        monkeypatch.setattr(contributions, "FEW_COLUMNS", few)
+        found.append(summed(table, residuals_of(6, n_classes)))
+    assert found[0] == found[1]
+    assert any(found[0][:-1])
 
 
 @pytest.mark.parametrize("n_classes", [2, 5000])

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mapl.data.moments.public_map import COARSE_LENGTH, FINE_LENGTH, OWN, Layout, _smoothing, draw_map
+from mapl.data.moments.public_map import (
+    COARSE_LENGTH,
+    FINE_LENGTH,
+    OWN,
+    Layout,
+    _directions_of_bins,
+    _smoothing,
+    draw_map,
+)
 from mapl.types import Floats
 
 
@@ -40,3 +48,19 @@ def test_fine_bins_stand_out_where_a_value_is_like_none_of_its_neighbours() -> N
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         apart[fine] = float(np.linalg.norm(np.diff(vectors, axis=0), axis=1).mean())
     assert apart[True] > 1.2 * apart[False]
+
+
+def test_what_bins_tell_beyond_other_columns_is_what_a_regression_of_rows_leaves() -> None:
+    """Products of columns give the directions of what is left of bins, row by row."""
+    draws = np.random.default_rng(0)
+    place = draws.integers(8, size=3000)
+    others = np.column_stack([place - 3.5 + draws.normal(size=3000), np.ones(3000)]) / np.sqrt(3000)
+    bins, smooth = np.eye(8)[place] / np.sqrt(3000), _smoothing(Layout(1, (8,)))
+    variances, turn = np.linalg.eigh(others.T @ others)
+    found, of_bins, of_others = _directions_of_bins(others, bins, smooth, variances, turn)
+    ridge = 1e-3 * variances.mean() * np.eye(2)
+    rest = bins @ smooth - others @ np.linalg.solve(others.T @ others + ridge, others.T @ bins @ smooth)
+    np.testing.assert_allclose(found, np.linalg.eigvalsh(rest.T @ rest)[-len(found) :], rtol=1e-9, atol=1e-15)
+    left = bins @ of_bins + others @ of_others
+    np.testing.assert_allclose(left.T @ left, np.diag(found), atol=1e-12)
+    assert len(found) >= 7

@@ -81,7 +81,7 @@ def test_python_refuses_in_its_own_words() -> None:
     rows = np.random.default_rng(0).normal(size=(40, 2))
     face = PrivateClassifier(epsilon=1.0, delta=1e-6, classes=(0, 1), n_teachers=2, engine="spark")
     with pytest.raises(InvalidParameter, match="The engine is 'spark'; say with engine local, dask or ray"):
-        face.fit(rows, (rows[:, 0] > 0).astype(int), public=rows)
+        face.fit(rows, (rows[:, 0] > 0).astype(int), public=rows + 1)
 
 
 @pytest.mark.parametrize(("engine", "module"), [("dask", "distributed"), ("ray", "ray")])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +104,18 @@ def test_a_teacher_that_fails_casts_the_fallback_vote_as_at_home(
     def die() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
+    def starve() -> None:
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), before[1]))
+        try:
+            np.ones(1 << 24)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+
     outcomes = {
         tuple(votes(accident_in_one_shard(sharded, why), sharded, engine=where).tallies().counts.ravel().tolist())
-        for why in (say, die)
+        for why in (say, die, starve)
         for where in (engine, "local")
     }
     assert len(outcomes) == 1
@@ -171,6 +182,47 @@ def test_a_cluster_of_ones_own_that_lost_all_workers_gets_others(sharded: Sharde
             time.sleep(0.1)
     assert votes(tree(), sharded, engine="dask").tallies().counts.tolist() == at_home.tolist()
     close_clusters()
+
+
+def test_what_a_teacher_left_in_memory_is_no_reason_why_another_fails(
+    engine: str, sharded: Sharded, at_home: Any
+) -> None:
+    """Shard 3's teacher leaves 300 MB behind in its process, which may have 400; others want 200 for a while."""
+    struck = sharded.shard(3)[0][0, 0]
+
+    def train(X: Any, y: Any) -> Any:
+        if not hasattr(np, "left_behind"):
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + (400 << 20), resource.RLIM_INFINITY))
+            np.left_behind = []  # type: ignore[attr-defined]
+        if (X[:, 0] == struck).any():
+            np.left_behind.append(np.ones(300 << 17))
+        else:
+            np.ones(200 << 17)
+        return DecisionTreeClassifier(min_samples_leaf=3, random_state=0).fit(X, y).predict
+
+    for where in (engine, "local"):
+        found = votes(as_learner(train, CLASSES), sharded, engine=where)
+        assert found.tallies().counts.tolist() == at_home.tolist()
+
+
+def test_two_clusters_of_dask_show_no_pages_and_take_nobodys_port(engine: str) -> None:
+    """Whoever else is on this machine can reach a port of loopback."""
+    if engine != "dask":
+        pytest.skip("Ray has no such pages")
+    other: Any = open_cluster("dask", 1)  # beside the one of two workers; a warning would be an error
+    own = other._own.scheduler
+    other._own.scale(2)  # as where a worker is lost for good
+    other._client.wait_for_workers(2)
+    ports = [own.http_server.port, *(worker.services["dashboard"] for worker in own.workers.values())]
+    assert len(ports) == 3
+    for port in ports:
+        for page in ("/health", "/metrics", "/info/main/workers.html", "/json/counts.json"):
+            asked = HTTPConnection("127.0.0.1", port)
+            asked.request("GET", page)
+            assert asked.getresponse().status == 404
+            asked.close()
+    other.close()
 
 
 def test_learners_are_tried_out_where_they_will_teach(engine: str, tmp_path: Path) -> None:

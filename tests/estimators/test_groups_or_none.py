@@ -66,3 +66,20 @@ def test_a_matrix_has_no_names_to_judge_by() -> None:
     rows, y, public = tables("patient_id", np.arange)
     clf = PrivateClassifier(**CHEAP, student="logistic").fit(rows.to_numpy(), y, public=public.to_numpy())
     assert "one record" in clf.statement_.unit
+
+
+@pytest.mark.parametrize("face", [PrivateClassifier, PrivateOracle])
+def test_the_name_of_a_column_is_no_ids(face: Any) -> None:
+    rows, y, public = tables("patient_id")
+    ledger = MemoryLedger()
+    with pytest.raises(InvalidParameter, match=r"give one id for each row, such as X\['patient_id'\]"):
+        face(**CHEAP, ledger=ledger).fit(rows, y, public=public, groups="patient_id")
+    assert ledger.export() == []
+
+
+@pytest.mark.parametrize("face", [PrivateClassifier, PrivateOracle])
+def test_private_rows_are_no_public_ones(face: Any) -> None:
+    people, ledger = crowd(), MemoryLedger()
+    with pytest.raises(InvalidParameter, match="The public rows are the private ones themselves"):
+        face(**CHEAP, ledger=ledger).fit(people.X, people.y, public=people.X)
+    assert ledger.export() == []

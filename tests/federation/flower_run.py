@@ -31,7 +31,7 @@ def site_of(context: Any) -> Site:
 
 if __name__ == "__main__":
     run_simulation(
-        make_server_app(HERE / "plan", HERE / "together", timeout=120, masked=MASKED),
+        make_server_app(HERE / "plan", HERE / "together", masked=MASKED),
         make_client_app(site_of),
         num_supernodes=len(NAMES),
         backend_config={"client_resources": {"num_cpus": 1}, "init_args": {"include_dashboard": False}},

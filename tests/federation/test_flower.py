@@ -41,7 +41,7 @@ def surroundings(three: Federation) -> dict[str, str]:
 def simulate(three: Federation, fails: str, how: str) -> None:
     script = Path(__file__).parent / "flower_run.py"
     given = [sys.executable, str(script), str(three.here), fails, how]
-    subprocess.run(given, env=surroundings(three), check=True, timeout=500, cwd=three.here)
+    subprocess.run(given, env=surroundings(three), check=True, timeout=7200, cwd=three.here)
 
 
 APP = {
@@ -130,7 +130,7 @@ def deploy(three: Federation, dies: str) -> None:
                 (three.here / f"run-{name}.dies").write_text(str(node.pid))
         flwr = str(Path(sys.executable).parent / "flwr")
         given = [flwr, "run", "app", "here", "--stream"]
-        subprocess.run(given, env=surroundings(three), check=True, timeout=900, cwd=three.here)
+        subprocess.run(given, env=surroundings(three), check=True, timeout=7200, cwd=three.here)
 
 
 @pytest.mark.long

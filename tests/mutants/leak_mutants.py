@@ -275,4 +275,25 @@ MUTANTS = (
         new="({failure})",
         killers=("tests/students/test_forged_students.py::test_the_words_of_a_failing_model_are_not_told",),
     ),
+    Mutant(
+        name="tree-of-no-row-built",
+        breaks="A forged student file ends the process that reads it: a tree's nodes need not stand in one row.",
+        file="students/file/allow_list.py",
+        old=" and len(nodes) == 1",
+        new=" and len(nodes) <= 1",
+        killers=(
+            "tests/students/test_forged_students.py::"
+            "test_a_tree_whose_nodes_are_no_row_is_refused_before_it_is_built",
+        ),
+    ),
+    Mutant(
+        name="endless-array-read",
+        breaks="A forged student file keeps its reader busy for ever: its arrays may have any length and no bytes.",
+        file="students/file/sound_weights.py",
+        old="part.size and not part.itemsize",
+        new="not part.size and not part.itemsize",
+        killers=(
+            "tests/students/test_forged_students.py::test_an_array_that_is_endless_and_takes_no_byte_is_refused",
+        ),
+    ),
 )

@@ -41,8 +41,8 @@ MUTANTS = (
         name="vectors-rounded-to-nearest",
         breaks="Vectors of rows are rounded to the nearest whole numbers, and grow beyond their norm.",
         file="data/moments/feature_map.py",
-        old="np.trunc(whole, out=whole)",
-        new="np.rint(whole / MARGIN)",
+        old="np.trunc(numbers, out=numbers)",
+        new="np.rint(numbers / MARGIN)",
         killers=("tests/data/test_moment_contributions.py::test_vectors_of_rows_are_no_longer_than_the_unit",),
     ),
     Mutant(
@@ -67,8 +67,8 @@ MUTANTS = (
         name="moments-softmax-by-library",
         breaks="Probabilities behind private sums are a library's exponentials, which may depend on the block.",
         file="data/moments/probabilities.py",
-        old="powers = _exponential(scores - scores.max(axis=1, keepdims=True))",
-        new="powers = np.exp(scores - scores.max(axis=1, keepdims=True))",
+        old="powers = _exponential(scores - largest_column(scores)[:, None])",
+        new="powers = np.exp(scores - largest_column(scores)[:, None])",
         killers=(
             "tests/data/test_moment_probabilities.py::test_no_function_of_a_library_is_asked_for_an_exponential",
         ),

@@ -10,7 +10,7 @@ from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.number_range import NumberRange
 from mapl.pipeline.request import Request
-from mapl.pipeline.sums.moments_plan import MapMaker, make_map_maker
+from mapl.pipeline.sums.map_maker import MapMaker, make_map_maker
 from mapl.types import Budget
 
 ROWS = pa.table({"code": np.arange(2000) % 40, "size": np.random.default_rng(0).standard_normal(2000)})

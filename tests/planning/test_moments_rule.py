@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from mapl.planning.rules.moments import FINE_FROM, USUAL_RATIO, MomentsDesign, design_for
+from mapl.planning.rules.moments import ENOUGH_FOR_FINE, FINE_FROM, USUAL_RATIO, MomentsDesign, design_for
 
-MU = 0.1
+MU, WIDE = 0.1, 300
 
 
 def fewest(n_classes: int, words: float = 0.0) -> int:
@@ -21,16 +21,16 @@ def fewest(n_classes: int, words: float = 0.0) -> int:
 def test_bins_are_fine_from_so_many_units_on(n_classes: int, words: float) -> None:
     design = design_for(5000, 40, MU, words=words)
     many = fewest(n_classes, words) + 1
-    assert design.has_fine_bins(many, 5000, MU, n_classes)
-    assert not design.has_fine_bins(many - 2, 5000, MU, n_classes)
-    assert not design.has_fine_bins(many, 5000, MU / 2, n_classes)
+    assert design.has_fine_bins(many, 5000, WIDE, MU, n_classes)
+    assert not design.has_fine_bins(many - 2, 5000, WIDE, MU, n_classes)
+    assert not design.has_fine_bins(many, 5000, WIDE, MU / 2, n_classes)
 
 
 def test_without_a_declared_number_public_rows_tell_it() -> None:
     design = design_for(5000, 40, MU)
     enough = fewest(2) // USUAL_RATIO + 1
-    assert design.has_fine_bins(None, enough, MU, 2)
-    assert not design.has_fine_bins(None, enough - 2, MU, 2)
+    assert design.has_fine_bins(None, enough, WIDE, MU, 2)
+    assert not design.has_fine_bins(None, enough - 2, WIDE, MU, 2)
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,10 @@ def test_without_a_declared_number_public_rows_tell_it() -> None:
     ids=["few public rows", "hardly any", "none"],
 )
 def test_few_public_rows_have_coarse_bins(design: MomentsDesign) -> None:
-    assert not design.has_fine_bins(10**9, 5000, MU, 2)
+    assert not design.has_fine_bins(10**9, 5000, WIDE, MU, 2)
+
+
+def test_fine_bins_want_public_rows_for_each_of_them() -> None:
+    design = design_for(5000, 40, MU)
+    assert design.has_fine_bins(10**9, ENOUGH_FOR_FINE * WIDE, WIDE, MU, 2)
+    assert not design.has_fine_bins(10**9, ENOUGH_FOR_FINE * WIDE - 1, WIDE, MU, 2)

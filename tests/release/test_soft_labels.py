@@ -11,7 +11,9 @@ import pytest
 from mapl.errors import BudgetExhausted, InvalidParameter, PlanMismatch
 from mapl.mechanisms import Task, make
 from mapl.mechanisms.scores.noisy_mean import NoisyMean
+from mapl.mechanisms.scores.noisy_shares import NoisyShares
 from mapl.mechanisms.scores.scores import TOP, ScoreGrid, Scores
+from mapl.mechanisms.scores.shares import Shares
 from mapl.noise import SeededCoins, SystemCoins
 from mapl.release import Limits, MemoryLedger
 from mapl.release.ledger.chain import HALTED, Entry
@@ -160,12 +162,28 @@ def test_statement_adds_the_stages_up() -> None:
     assert said.delta == 1e-5
     assert said.private
     assert "scores of models" in said.in_plain_words
+    assert "of their rounded median, or of their sum with random noise." in said.in_plain_words
     assert (said.answered, said.abstained) == (M, 0)
     seeded = state_soft_labels(
         design, TASK, {MEDIANS: HALF, MEANS: HALF}, told, SeededCoins(1), promise=TEACHER_PROMISE
     )
     assert not seeded.private
     assert "NOT PRIVATE" in seeded.in_plain_words
+
+
+def test_the_words_speak_of_what_was_released_alone() -> None:
+    of_three = NoisyShares.for_questions(HALF, K, n_questions=M, n_shares=3)
+    thirds = Shares.checked(np.full((M, K, 3), (334, 333, 333)))
+    for design, given, words, not_these in (
+        (SoftDesign(LADDER, GRID), scores(), "of their rounded median.", "sum"),
+        (SoftDesign(means=means(M)), scores(), "of their sum with random noise.", "median"),
+        (SoftDesign(means=of_three), thirds, "for every class, of the sum", "median"),
+    ):
+        told, budgets = released(design, given), {MEDIANS: HALF, MEANS: HALF}
+        said = state_soft_labels(design, TASK, budgets, told, SystemCoins(), promise=TEACHER_PROMISE)
+        first = said.in_plain_words.partition("Whatever")[0]
+        assert words in first
+        assert not_these not in first
 
 
 def test_a_design_needs_something_to_release() -> None:

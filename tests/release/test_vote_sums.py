@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from mapl.audit.moments.tables import Step, ToldSums
 from mapl.errors import GuaranteeBroken, InvalidParameter
 from mapl.noise.gaussian import DEVIATION_BITS
 from mapl.release.moment_sums import TOLD_BITS
-from mapl.release.vote_sums import VoteSums
+from mapl.release.vote_sums import MOST_REACH, MOST_TEACHERS, VoteSums
 from mapl.teachers.ballot import Ballot
 from mapl.types import Adjacency, Budget, Tallies
 
@@ -88,6 +88,23 @@ def test_a_vote_has_as_many_steps_as_the_price_allows(n_questions: int, n_classe
     assert moved * sums.worth**2 <= sums.reaches[0] ** 2 < moved * (sums.worth + 1) ** 2
     said: dict[str, Any] = dict(sums.parameters)
     assert (said["questions"], said["worth of a vote"]) == (n_questions, sums.worth)
+
+
+@pytest.mark.parametrize("epsilon", [4.0, 8.0, 16.0])
+def test_large_budgets_are_used_up(epsilon: float) -> None:
+    budget = Budget(epsilon, 1e-6)
+    sums = VoteSums.for_votes(budget, n_questions=250, n_classes=2)
+    assert sums.certify(budget)
+    assert not replace(sums, reaches=(int(sums.reaches[0] * 1.001),)).certify(budget)
+
+
+def test_the_most_votes_of_the_most_steps_add_up_exactly() -> None:
+    sums = VoteSums((MOST_REACH,), (2,), n_classes=2)
+    counts = np.array([[MOST_TEACHERS, 0]])
+    added = sums.add_up(Tallies.checked(counts))
+    assert (int(added.high[0]) << 40) + int(added.low[0]) == MOST_TEACHERS * sums.worth
+    with pytest.raises(GuaranteeBroken, match="more than exact sums allow"):
+        VoteSums((MOST_REACH + 1,), (2,), n_classes=2)
 
 
 def test_counts_are_told_in_votes() -> None:

@@ -117,6 +117,9 @@ def test_the_page_shows_columns_and_words(summed_run: Run, worded_run: Run) -> N
     worded = section(worded_run.report())
     assert len(worded.of_class("effect")) == 2 * 3 * MOST_PER_CLASS
     assert "w30" in worded.text
+    told = " ".join(worded.text.split())
+    assert "0 says that it stands in records of every class alike" in told
+    assert "compare words with one another rather than with 0" in told
 
 
 def test_a_kernel_beside_the_linear_model_is_told(summed_run: Run) -> None:

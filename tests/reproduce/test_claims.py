@@ -88,7 +88,7 @@ def test_what_is_absent_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyPat
         return Evidence({"x": math.inf})
 
     claims = tuple(
-        PaperClaim(name, "Theorem 1", "x is large.", "x", measure, (Demand("x", least=1),))
+        PaperClaim(name, "Theorem 1", "x is large.", measure, (Demand("x", least=1),), "x")
         for name, measure in (("gone", absent), ("there", found))
     )
     monkeypatch.setattr("mapl.reproduce.carry_out.claims_of", lambda paper: {"all": claims})

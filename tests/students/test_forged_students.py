@@ -20,12 +20,14 @@ from export_students import questions_of, student_of
 from forger import Change, node, nodes, of_numbers, rewritten
 from lightgbm import LGBMClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData
 from mapl.students import load, train_student
+from mapl.students.file.allow_list import refuse_forged
 from mapl.students.file.student_file import dumps, loads
 
 TWO = Classes(("no", "yes"))
@@ -252,6 +254,63 @@ def test_trees_with_outputs_that_are_not_there_are_refused() -> None:
 
     with pytest.raises(InvalidData, match="points outside itself"):
         loads(rewritten(dumps(student), plan=outputs))
+
+
+def npy(array: Any) -> bytes:
+    written = io.BytesIO()
+    np.save(written, array, allow_pickle=False)
+    return written.getvalue()
+
+
+def test_a_tree_whose_nodes_are_no_row_is_refused_before_it_is_built() -> None:
+    """scikit-learn takes the length of the row before it looks whether there is one: that ended the process."""
+    student, _ = of_numbers(DecisionTreeClassifier(max_depth=2))
+    content = dumps(student)
+    with ZipFile(io.BytesIO(content)) as archive:
+        (tree,) = nodes(json.loads(archive.read("schema.json")), "Tree")
+        member = tree["content"]["content"]["nodes"]["file"]
+        array = np.load(io.BytesIO(archive.read(member)))
+    read = {member: npy(array[0]), tree["__reduce__"]["args"]["content"][1]["file"]: npy(np.array([3]))}
+    with pytest.raises(InvalidData, match="points outside itself"):  # first without anybody who would build it
+        refuse_forged({"protocol": 2, "tree": tree}, read.__getitem__)
+    refuse_forged({"protocol": 2, "tree": tree}, {**read, member: npy(array)}.__getitem__)
+    for other in (array[0], array[None], np.array(7)):
+        with pytest.raises(InvalidData, match="points outside itself"):
+            loads(rewritten(content, **{member: npy(other)}))
+
+    def put_together(plan: dict[str, Any]) -> None:
+        (tree,) = nodes(plan, "Tree")
+        tree["content"]["content"]["nodes"].update(type="json", shape=[], content=[])
+
+    with pytest.raises(InvalidData, match="points outside itself"):
+        loads(rewritten(content, plan=put_together))
+
+
+def test_an_array_that_is_endless_and_takes_no_byte_is_refused() -> None:
+    """What asks it anything, entry by entry, would never come to an end."""
+    student, _ = of_numbers(HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5))
+    content = dumps(student)
+    with ZipFile(io.BytesIO(content)) as archive:
+        arrays = {one: np.load(io.BytesIO(archive.read(one))) for one in archive.namelist() if one.endswith(".npy")}
+    (member,) = [name for name, array in arrays.items() if array.dtype == np.uint8]
+    for kind in ("|V0", "<U0", "|S0"):
+        written = io.BytesIO()
+        facts = {"descr": kind, "fortran_order": False, "shape": (1 << 40,)}
+        np.lib.format.write_array_header_1_0(written, facts)
+        with pytest.raises(InvalidData, match="damaged"):
+            loads(rewritten(content, **{member: written.getvalue()}))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("learner", [LogisticRegression(), GaussianNB()])
+def test_answers_that_are_no_numbers_are_refused_in_words(learner: Any) -> None:
+    """Weights may be finite, and too large to compute with: no score is a number, and the first class would win."""
+    student, rows = of_numbers(learner)
+    for name in {"coef_", "theta_"} & vars(student.model).keys():
+        setattr(student.model, name, np.full_like(getattr(student.model, name), 1e308))
+    again = loads(dumps(student))
+    with pytest.raises(InvalidData, match=r"failed on the rows to predict \(ValueError\)"):
+        again.predict_proba(np.concatenate([rows[:3], -rows[:3]]))
 
 
 def test_one_number_for_two_objects_is_refused() -> None:

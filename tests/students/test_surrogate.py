@@ -7,7 +7,8 @@ import pytest
 from scipy.special import softmax
 
 from mapl.students.moments.rounds import Refined, SumRound
-from mapl.students.moments.surrogate import PublicBalance
+from mapl.students.moments.surrogate import MANY, PublicBalance, PublicDoubt
+from mapl.types import Floats, Singles
 
 UNITS = 200_000
 
@@ -42,3 +43,44 @@ def test_a_row_that_counts_twice_is_as_good_as_two() -> None:
     first, second = (one.refine(Refined.start(4, 3), released) for one in (weighed, plain))
     assert np.allclose(first.weights, second.weights, atol=1e-3)
     assert first.optimism == pytest.approx(second.optimism, rel=1e-4)
+
+
+def told_by(people: Floats, truth: Floats, public: Singles, *, doubtful: bool) -> Floats:
+    """Return the model of eight rounds of exact sums over people, and few public rows."""
+    counts = np.full(len(public), 1 / len(public), dtype=np.float32)
+    balance, known = PublicBalance(public, counts, declared=UNITS), Refined.start(*truth.shape)
+    with pytest.MonkeyPatch.context() as patch:
+        if not doubtful:
+            patch.setattr("mapl.students.moments.surrogate.MANY", np.inf)
+        for _ in range(8):
+            beyond = softmax(people @ truth, axis=1) - softmax(people @ known.weights, axis=1)
+            sums = UNITS * people.T @ beyond / len(people)
+            known = balance.refine(known, SumRound(sums, 1.0, float(UNITS), 1.0))
+    return known.weights
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_public_rows_are_believed_no_more_than_so_few_can_tell(seed: int) -> None:
+    """Beside sixty public rows of forty features, sums without noise lead nearer to the truth by doubt."""
+    draws = np.random.default_rng(seed)
+    rows = draws.standard_normal((20_060, 40)) * np.logspace(0, -1, 40)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    truth = draws.standard_normal((40, 3)) * 2
+    truth -= truth.mean(axis=1, keepdims=True)
+    people, public = rows[60:], rows[:60].astype(np.float32)
+    off = [
+        np.abs(
+            softmax(people @ told_by(people, truth, public, doubtful=doubtful), axis=1)
+            - softmax(people @ truth, axis=1)
+        ).mean()
+        for doubtful in (True, False)
+    ]
+    assert off[0] < 0.7 * off[1], off
+
+
+def test_doubt_is_how_far_predictions_moved_times_the_units_for_a_row() -> None:
+    before, after = (np.array([[p, 1 - p]], dtype=np.float32) for p in (0.5, 0.7))
+    counts = np.ones(1, dtype=np.float32)
+    doubt = PublicDoubt(3 * MANY, counts, before, before)
+    assert doubt.measure(before) == 0.0
+    assert doubt.measure(after) == pytest.approx(3 * MANY * (0.2**2 * 2) / 0.5, rel=1e-5)

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from mapl.data.tables.classes import Classes
 from mapl.teachers import FALLBACK, as_learner
 from mapl.teachers.learners.estimator import FittedEstimator
 from mapl.teachers.panel import ModelPanel
-from mapl.teachers.panel.stacked_trees import MOST_TOGETHER, StackedTrees, TreePanel, stack_trees
+from mapl.teachers.panel.stacked_trees import MOST_OF_FORESTS, MOST_OF_TREES, StackedTrees
+from mapl.teachers.panel.tree_panel import TreePanel, stack_trees
 
 CLASSES = Classes(("b", "c", "a"))
 WIDTH = 5
@@ -73,10 +74,17 @@ def test_each_vote_is_that_of_its_teacher() -> None:
     np.testing.assert_array_equal(trees.votes(rows), expected)
 
 
-def test_what_is_no_small_matrix_of_numbers_is_asked_teacher_by_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
-    panel = panel_of(DecisionTreeClassifier())
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [(DecisionTreeClassifier(), MOST_OF_TREES), (RandomForestClassifier(n_estimators=2), MOST_OF_FORESTS)],
+    ids=repr,
+)
+def test_what_is_no_small_matrix_of_numbers_is_asked_teacher_by_teacher(
+    model: Any, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = panel_of(model)
     stacked = stack_trees(panel)
-    rows = np.random.default_rng(9).normal(size=(MOST_TOGETHER + 1, WIDTH))
+    rows = np.random.default_rng(9).normal(size=(most + 1, WIDTH))
     expected = panel.votes(rows).counts
     monkeypatch.setattr(StackedTrees, "votes", None)
     np.testing.assert_array_equal(stacked.votes(rows).counts, expected)
@@ -92,7 +100,7 @@ def test_rows_of_gaps_alone_are_answered_too() -> None:
         np.testing.assert_array_equal(stack_trees(panel).votes(gaps).counts, panel.votes(gaps).counts)
 
 
-@pytest.mark.parametrize("model", [OwnTree(), HistGradientBoostingClassifier(max_iter=2)], ids=repr)
+@pytest.mark.parametrize("model", [OwnTree(), BaggingClassifier(n_estimators=2)], ids=repr)
 def test_other_models_are_not_stacked(model: Any) -> None:
     panel = panel_of(model, 2, failed=None)
     assert stack_trees(panel) is panel
@@ -121,4 +129,4 @@ def test_nothing_is_shown() -> None:
     stacked = stack_trees(panel_of(DecisionTreeClassifier()))
     assert isinstance(stacked, TreePanel)
     assert repr(stacked) == "TreePanel(9 teachers, private)"
-    assert repr(stacked.trees) == "StackedTrees(private)"
+    assert (repr(stacked.stack), repr(stacked.stack.nodes)) == ("StackedTrees(private)", "TreeNodes(private)")

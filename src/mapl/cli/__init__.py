@@ -14,7 +14,7 @@ app = typer.Typer(
     invoke_without_command=True,
     # Tracebacks with local variables would print private votes.
     pretty_exceptions_enable=False,
-    help="Model-agnostic private learning: teachers vote, only what differential privacy allows is released.",
+    help="Model-agnostic private learning: only what differential privacy allows is ever released.",
 )
 
 

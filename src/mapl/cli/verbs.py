@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
@@ -12,6 +13,9 @@ import typer
 
 from mapl.cli.console import Refusals
 from mapl.cli.dialect.settings_file import FromFile, help_on_files
+
+ONE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
+"""Where a line ends and its paragraph goes on: a terminal breaks lines by its own width."""
 
 
 class Room(NamedTuple):
@@ -123,6 +127,8 @@ def command_of(verb: str) -> Any:
         group.command(cls=FromFile, epilog=help_on_files(verb))(getattr(module, verb))
     command = typer.main.get_command(group)
     command.name = verb
+    for one in (command, *getattr(command, "commands", {}).values()):
+        one.help = ONE_BREAK.sub(" ", one.help or "")
     return command
 
 

@@ -12,6 +12,9 @@ from mapl.engines.address import DASK, EngineAddress
 from mapl.engines.cluster import MOST_DEATHS, SECONDS_TO_ANSWER, absence, call_within, refuse_absent
 from mapl.errors import InvalidParameter
 
+NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+"""Without a dashboard, too, pages would tell whoever else is on this machine which task runs where."""
+
 
 class DaskCluster:
     """Workers of dask.distributed."""
@@ -27,7 +30,7 @@ class DaskCluster:
         refuse_absent(address)
         self._own, self._n = None, n
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it would tell which worker died, and when
-        with dask.config.set({"distributed.scheduler.allowed-failures": MOST_DEATHS}):
+        with dask.config.set({**NO_PAGES, "distributed.scheduler.allowed-failures": MOST_DEATHS}):
             try:
                 if address.where is None:
                     # Without a limit to its memory a worker never spills results, which are private, to a disk.
@@ -35,7 +38,9 @@ class DaskCluster:
                         n_workers=n,
                         threads_per_worker=1,
                         host="127.0.0.1",
-                        dashboard_address=None,
+                        dashboard_address="127.0.0.1:0",  # None would stand for a port that others may have
+                        scheduler_kwargs={"dashboard": False},
+                        config=NO_PAGES,  # of workers that are started again, too
                         memory_limit=None,
                         silence_logs=logging.CRITICAL,
                     )

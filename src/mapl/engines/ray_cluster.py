@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
+from threading import Thread
 from typing import Any
 
 from mapl.engines.address import HERE, RAY, EngineAddress
@@ -51,7 +52,7 @@ class RayCluster:
                 call_within(SECONDS_TO_ANSWER, partial(ray.init, f"ray://{address.where}", **quiet))
         except Exception as failure:
             raise absence(address, type(failure).__name__) from None
-        self._run = ray.remote(num_cpus=1, max_retries=MOST_DEATHS, retry_exceptions=False)(_run)
+        self._run = ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False)(_run)
 
     @property
     def n_workers(self) -> int:
@@ -68,8 +69,39 @@ class RayCluster:
             return 0
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        future: Future[Any] = self._run.remote(task, *arguments).future()
-        return future
+        outcome: Future[Any] = Future()
+        self._attempt(outcome, MOST_DEATHS, task, *arguments)
+        return outcome
+
+    def _attempt(self, outcome: Future[Any], lives: int, *what: Any) -> None:
+        """Run a task, and again if its worker dies. Where memory was short, Ray by itself would do so for ever."""
+
+        def look(tried: Future[Any]) -> None:
+            failure: BaseException | None
+            try:
+                result, failure = tried.result(), None
+            except BaseException as raised:
+                result, failure = None, raised
+            if lives and self._is_death(failure) and not outcome.cancelled():
+                # Not from here: this is a thread of Ray's own.
+                Thread(target=self._attempt, args=(outcome, lives - 1, *what), daemon=True).start()
+            elif outcome.set_running_or_notify_cancel():
+                outcome.set_result(result) if failure is None else outcome.set_exception(failure)
+
+        try:
+            self._run.remote(*what).future().add_done_callback(look)
+        except Exception as failure:
+            if lives == MOST_DEATHS:
+                raise
+            if outcome.set_running_or_notify_cancel():
+                outcome.set_exception(failure)
+
+    def _is_death(self, failure: BaseException | None) -> bool:
+        """Say whether it is a worker that failed, and not what it was given to do."""
+        told = self._ray.exceptions
+        return isinstance(failure, told.RayError) and not isinstance(
+            failure, told.RayTaskError | told.TaskCancelledError
+        )
 
     def close(self) -> None:
         if not self._joined:

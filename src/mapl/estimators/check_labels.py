@@ -12,10 +12,11 @@ from mapl.data.reading.python_cells import arrow_column
 from mapl.data.tables.classes import UNKNOWN
 from mapl.estimators.handed_over import codes, declare_classes, labels
 from mapl.estimators.wording import in_python_words
+from mapl.types import Silent
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LabelCheck:
+class LabelCheck(Silent):
     """How private labels are read. Private: nothing here is protected.
 
     Parameters
@@ -29,9 +30,6 @@ class LabelCheck:
     by_class: dict[Any, int]
     n_missing: int
     n_of_no_class: int
-
-    def __repr__(self) -> str:
-        return "LabelCheck(private)"
 
 
 @in_python_words()

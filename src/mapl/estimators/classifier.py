@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,15 +12,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mapl.errors import InvalidParameter
-from mapl.estimators.private_estimator import PrivateEstimator
+from mapl.estimators.private_estimator import GivenCase, PrivateEstimator
 from mapl.estimators.wording import in_python_words
 from mapl.parameters import spell
-from mapl.pipeline.learn import learn
 from mapl.pipeline.learners import TIME_LIMIT
+from mapl.pipeline.methods.method import Results
 from mapl.students.lesson import nothing_to_learn
 from mapl.students.probabilities.aim import Aim
 
 
+@dataclass(eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Learn a classifier from private rows that may be published, by noisy sums, by teachers that vote or by cells.
 
@@ -135,74 +137,41 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     learns_alone = True
 
-    def __init__(
-        self,
-        learner: Any = None,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        classes: Any = None,
-        label_values: Any = None,
-        method: str = "auto",
-        n_teachers: int | str = "auto",
-        n_rows: int | None = None,
-        adjacency: str = "add-remove",
-        mechanism: str = "auto",
-        settings: dict[str, Any] | None = None,
-        may_abstain: bool = False,
-        agreement: Any = None,
-        n_queries: int | None = None,
-        error_share: float = 0.0,
-        n_cells: int | None = None,
-        partition: str = "points",
-        rounds: int = 1,
-        per_unit: str = "keyed",
-        student: Any = None,
-        strategy: Any = "auto",
-        metric: str = "accuracy",
-        class_weight: Mapping[Any, float] | None = None,
-        time_limit: float | None = TIME_LIMIT,
-        n_jobs: int = -1,
-        engine: str = "local",
-        schema: Any = None,
-        ledger: Any = None,
-        earlier: Any = None,
-        seed: int | None = None,
-    ) -> None:
-        self.learner = learner
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.label_values = label_values
-        self.method = method
-        self.n_teachers = n_teachers
-        self.n_rows = n_rows
-        self.adjacency = adjacency
-        self.mechanism = mechanism
-        self.settings = settings
-        self.may_abstain = may_abstain
-        self.agreement = agreement
-        self.n_queries = n_queries
-        self.error_share = error_share
-        self.n_cells = n_cells
-        self.partition = partition
-        self.rounds = rounds
-        self.per_unit = per_unit
-        self.student = student
-        self.strategy = strategy
-        self.metric = metric
-        self.class_weight = class_weight
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.schema = schema
-        self.ledger = ledger
-        self.earlier = earlier
-        self.seed = seed
+    learner: Any = None
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    classes: Any = None
+    label_values: Any = None
+    method: str = "auto"
+    n_teachers: int | str = "auto"
+    n_rows: int | None = None
+    adjacency: str = "add-remove"
+    mechanism: str = "auto"
+    settings: dict[str, Any] | None = None
+    may_abstain: bool = False
+    agreement: Any = None
+    n_queries: int | None = None
+    error_share: float = 0.0
+    n_cells: int | None = None
+    partition: str = "points"
+    rounds: int = 1
+    per_unit: str = "keyed"
+    student: Any = None
+    strategy: Any = "auto"
+    metric: str = "accuracy"
+    class_weight: Mapping[Any, float] | None = None
+    time_limit: float | None = TIME_LIMIT
+    n_jobs: int = -1
+    engine: str = "local"
+    schema: Any = None
+    ledger: Any = None
+    earlier: Any = None
+    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
-        """Train teachers on private rows, release labels for public ones, train the student on these.
+        """Learn from private rows: what the budget pays for is released, and the student is made of that.
 
         Parameters
         ----------
@@ -216,17 +185,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             Whose each row is: the unit that is protected. Without groups every row is a unit; where public columns
             look like ids that has to be said, ``groups="none"``.
         """
-        given = self._given(X, y, public, groups)
-        place = self._place()
-        try:
-            learned = learn(given.case, self._request(given), self._learners(self.strategy), place, self._watch())
-        finally:
-            if place.results is not None:  # what was paid for is kept, whatever fails or is warned of
-                released = place.results.labelled
-                self.classes_, self.plan_, self.statement_ = given.classes, place.plan, released.statement
-                self.released_, self.error_rate_ = released.labels, released.error_rate
-            if place.student is not None:
-                self.student_ = place.student
+        learned = self._learn(self._given(X, y, public, groups), self.strategy)
         if learned.student is None:
             raise nothing_to_learn(learned.labelled.n_questions)
         return self
@@ -243,6 +202,9 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         """Return a probability for every row and class. Free."""
         check_is_fitted(self, "student_")
         return self.student_.predict_proba(self._rows(X, reset=False))
+
+    def _released(self, given: GivenCase, results: Results) -> dict[str, Any]:
+        return {**super()._released(given, results), "error_rate_": results.labelled.error_rate}
 
     def _aim(self) -> Aim:
         weights = self.class_weight or {}

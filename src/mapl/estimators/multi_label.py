@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from mapl.errors import InvalidData
 from mapl.estimators.private_estimator import PrivateEstimator
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.learn import learn
 from mapl.pipeline.learners import TIME_LIMIT
 from mapl.pipeline.methods.multi_label import MultiLabelMethod
 
 
+@dataclass(eq=False, repr=False)
 class MultiLabelPrivateClassifier(PrivateEstimator):
     """Learn several labels of the same rows from private ones, so that all of it may be published.
 
@@ -69,58 +70,31 @@ class MultiLabelPrivateClassifier(PrivateEstimator):
     True
     """
 
-    def __init__(
-        self,
-        learner: Any = "ridge",
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        classes: Any = (0, 1),
-        label_values: Any = None,
-        labels: Sequence[str] | None = None,
-        weights: Sequence[float] | None = None,
-        n_teachers: int | str = "auto",
-        n_rows: int | None = None,
-        adjacency: str = "add-remove",
-        mechanism: str = "auto",
-        settings: dict[str, Any] | None = None,
-        may_abstain: bool = False,
-        agreement: Any = None,
-        n_queries: int | None = None,
-        student: Any = None,
-        strategy: Any = "auto",
-        time_limit: float | None = TIME_LIMIT,
-        n_jobs: int = -1,
-        engine: str = "local",
-        schema: Any = None,
-        ledger: Any = None,
-        earlier: Any = None,
-        seed: int | None = None,
-    ) -> None:
-        self.learner = learner
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.label_values = label_values
-        self.labels = labels
-        self.weights = weights
-        self.n_teachers = n_teachers
-        self.n_rows = n_rows
-        self.adjacency = adjacency
-        self.mechanism = mechanism
-        self.settings = settings
-        self.may_abstain = may_abstain
-        self.agreement = agreement
-        self.n_queries = n_queries
-        self.student = student
-        self.strategy = strategy
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.schema = schema
-        self.ledger = ledger
-        self.earlier = earlier
-        self.seed = seed
+    learner: Any = "ridge"
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    classes: Any = (0, 1)
+    label_values: Any = None
+    labels: Sequence[str] | None = None
+    weights: Sequence[float] | None = None
+    n_teachers: int | str = "auto"
+    n_rows: int | None = None
+    adjacency: str = "add-remove"
+    mechanism: str = "auto"
+    settings: dict[str, Any] | None = None
+    may_abstain: bool = False
+    agreement: Any = None
+    n_queries: int | None = None
+    student: Any = None
+    strategy: Any = "auto"
+    time_limit: float | None = TIME_LIMIT
+    n_jobs: int = -1
+    engine: str = "local"
+    schema: Any = None
+    ledger: Any = None
+    earlier: Any = None
+    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
@@ -135,15 +109,12 @@ class MultiLabelPrivateClassifier(PrivateEstimator):
         """
         matrix, names = _columns(y, self.labels)
         given = self._given(X, matrix[:, 0], public, groups, several=matrix)
-        learners, place = self._learners(self.strategy), self._place()
-        method = MultiLabelMethod(learners, names, self.weights)
-        try:
-            learn(given.case, self._request(given), learners, place, self._watch(), method=method)
-        finally:
-            if place.results is not None:  # what was paid for is kept, whatever fails or is warned of
-                self.classes_, self.labels_, self.plan_ = given.classes, names, place.plan
-                self.statement_, self.released_ = place.results.labelled.statement, place.results.labelled.labels
-        self.students_ = place.students or (None,) * len(names)
+        weights = self.weights
+        learned = self._learn(
+            given, self.strategy, lambda learners: MultiLabelMethod(learners, names, weights), labels_=names
+        )
+        students = (learned.student, *learned.further_students)
+        self.students_ = students if len(students) == len(names) else (None,) * len(names)
         return self
 
     @in_python_words()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from threading import Lock
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ from mapl.teachers import fit_teachers
 from mapl.types import ABSTAIN
 
 
+@dataclass(eq=False, repr=False)
 class PrivateOracle(PrivateEstimator):
     """Keep the teachers and answer questions as they come, until the budget is gone.
 
@@ -70,48 +72,26 @@ class PrivateOracle(PrivateEstimator):
     2
     """
 
-    def __init__(
-        self,
-        learner: Any = "ridge",
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        classes: Any = None,
-        label_values: Any = None,
-        n_teachers: int | str = "auto",
-        n_rows: int | None = None,
-        adjacency: str = "add-remove",
-        mechanism: str = "auto",
-        settings: dict[str, Any] | None = None,
-        may_abstain: bool = True,
-        agreement: Any = None,
-        n_queries: int = 1000,
-        time_limit: float | None = TIME_LIMIT,
-        n_jobs: int = -1,
-        engine: str = "local",
-        schema: Any = None,
-        ledger: Any = None,
-        seed: int | None = None,
-    ) -> None:
-        self.learner = learner
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.label_values = label_values
-        self.n_teachers = n_teachers
-        self.n_rows = n_rows
-        self.adjacency = adjacency
-        self.mechanism = mechanism
-        self.settings = settings
-        self.may_abstain = may_abstain
-        self.agreement = agreement
-        self.n_queries = n_queries
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.schema = schema
-        self.ledger = ledger
-        self.seed = seed
+    learner: Any = "ridge"
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    classes: Any = None
+    label_values: Any = None
+    n_teachers: int | str = "auto"
+    n_rows: int | None = None
+    adjacency: str = "add-remove"
+    mechanism: str = "auto"
+    settings: dict[str, Any] | None = None
+    may_abstain: bool = True
+    agreement: Any = None
+    n_queries: int = 1000
+    time_limit: float | None = TIME_LIMIT
+    n_jobs: int = -1
+    engine: str = "local"
+    schema: Any = None
+    ledger: Any = None
+    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:

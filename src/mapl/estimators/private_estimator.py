@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +37,9 @@ from mapl.estimators.handed_over import (
 )
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.pipeline.case import Case, Declared, PublicRows
+from mapl.pipeline.learn import Learned, learn
 from mapl.pipeline.learners import Learners
+from mapl.pipeline.methods.method import Method, Results
 from mapl.pipeline.place import MemoryPlace
 from mapl.pipeline.request import Request
 from mapl.pipeline.runs.inputs import split_label_private
@@ -44,7 +47,7 @@ from mapl.pipeline.watch import Watch
 from mapl.planning import Agreement
 from mapl.planning.plan import Plan
 from mapl.release import Ledger, MemoryLedger
-from mapl.types import RECORD, Budget, Labels
+from mapl.types import RECORD, Budget, Labels, Silent
 
 LABEL = "label"
 """How settings call the labels of a fit, which have no column."""
@@ -54,14 +57,11 @@ UNIT_OF_GROUPS = "group"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GivenCase:
+class GivenCase(Silent):
     """A case made of what `fit` was given, and the classes as scikit-learn keeps them."""
 
     case: Case
     classes: NDArray[Any]
-
-    def __repr__(self) -> str:
-        return "Given(private)"
 
 
 class PrivateEstimator(Guarded):
@@ -96,6 +96,11 @@ class PrivateEstimator(Guarded):
                 'There are public rows, and adjacency="labels" says that the features are public themselves; give '
                 "one of the two."
             )
+        if public is not None and public is X:
+            raise InvalidParameter(
+                "The public rows are the private ones themselves; what is made of them would not be protected. "
+                "Give rows of other people that may be known to anybody. Nothing was spent."
+            )
         if alone and not (self.learns_alone and getattr(self, "schema", None) is not None):
             declared = ", or schema=Schema(...), what the columns are" if self.learns_alone else ""
             raise InvalidParameter(
@@ -118,6 +123,11 @@ class PrivateEstimator(Guarded):
             each = (codes(several[:, j], known, self.label_values) for j in range(several.shape[1]))
             numbers = np.stack(list(each), axis=1)
         no_unit = isinstance(groups, str) and groups == NO_UNIT
+        if isinstance(groups, str) and not no_unit:
+            raise InvalidParameter(
+                f"groups is {groups!r}, a word; give one id for each row, such as X[{groups!r}] of a data frame, "
+                f"or groups={NO_UNIT!r} where every record stands for itself."
+            )
         ids = None if groups is None or no_unit else unit_names(groups)
         asked = rows if public is None else _readable(public, "public rows")
         refuse_other_kind(asked, rows, "public rows", "private ones")
@@ -191,6 +201,30 @@ class PrivateEstimator(Guarded):
             together=together,
             **self._more_settings(),
         )
+
+    def _learn(
+        self,
+        given: GivenCase,
+        strategy: Any = "auto",
+        method_by: Callable[[Learners], Method[Any] | None] = lambda learners: None,
+        **kept: Any,
+    ) -> Learned:
+        """Carry out a fit; what was paid for is kept, and what else is named, whatever fails or is warned of."""
+        learners, place = self._learners(strategy), self._place()
+        try:
+            request, method = self._request(given), method_by(learners)
+            return learn(given.case, request, learners, place, self._watch(), method=method)
+        finally:
+            if (results := place.results) is not None:
+                paid = {"plan_": place.plan, "statement_": results.labelled.statement}
+                for name, value in {**paid, **kept, **self._released(given, results)}.items():
+                    setattr(self, name, value)
+            if place.student is not None:
+                self.student_ = place.student
+
+    def _released(self, given: GivenCase, results: Results) -> dict[str, Any]:
+        """Return what was released as attributes by name."""
+        return {"classes_": given.classes, "released_": results.labelled.labels}
 
     def _earlier(self) -> Earlier | None:
         """Return the runs that this fit goes on from, where this face has such a parameter."""

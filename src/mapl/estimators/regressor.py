@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mapl.data.tables.number_range import NumberRange
 from mapl.errors import InvalidParameter
-from mapl.estimators.private_estimator import PrivateEstimator
+from mapl.estimators.private_estimator import GivenCase, PrivateEstimator
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.learn import learn
+from mapl.pipeline.methods.method import Results
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """Learn from private rows to predict a number of a declared range, by noisy sums; the model may be published.
 
@@ -69,32 +71,17 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     learns_alone = True
 
-    def __init__(
-        self,
-        *,
-        low: float | None = None,
-        high: float | None = None,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_rows: int | None = None,
-        adjacency: Any = "add-remove",
-        engine: str = "local",
-        schema: Any = None,
-        ledger: Any = None,
-        earlier: Any = None,
-        seed: int | None = None,
-    ) -> None:
-        self.low = low
-        self.high = high
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_rows = n_rows
-        self.adjacency = adjacency
-        self.engine = engine
-        self.schema = schema
-        self.ledger = ledger
-        self.earlier = earlier
-        self.seed = seed
+    low: float | None = None
+    high: float | None = None
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    n_rows: int | None = None
+    adjacency: Any = "add-remove"
+    engine: str = "local"
+    schema: Any = None
+    ledger: Any = None
+    earlier: Any = None
+    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
@@ -111,16 +98,11 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             Whose each row is: the unit that is protected. Without groups every row is a unit; where public columns
             look like ids that has to be said, ``groups="none"``.
         """
-        given = self._given(X, y, public, groups)
-        place = self._place()
-        try:
-            learn(given.case, self._request(given), self._learners(), place, self._watch())
-        finally:
-            if place.results is not None:  # what was paid for is kept, whatever fails or is warned of
-                self.plan_, self.statement_ = place.plan, place.results.labelled.statement
-            if place.student is not None:
-                self.student_ = place.student
+        self._learn(self._given(X, y, public, groups))
         return self
+
+    def _released(self, given: GivenCase, results: Results) -> dict[str, Any]:
+        return {}  # sums, of which the model is made
 
     @in_python_words()
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,9 +11,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mapl.errors import InvalidParameter
-from mapl.estimators.private_estimator import PrivateEstimator
+from mapl.estimators.private_estimator import GivenCase, PrivateEstimator
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.learn import learn
 from mapl.pipeline.learners import TIME_LIMIT
 from mapl.pipeline.methods.method import Results
 from mapl.pipeline.methods.soft import DEFAULT_SCORER, SoftLesson
@@ -22,6 +22,7 @@ from mapl.students.lesson import nothing_to_learn
 RELEASES = {"means": SOFT, "medians": f"{SOFT}-medians", "both": f"{SOFT}-both"}
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Learn probabilities of classes from private rows: teachers score public rows, a student learns from that.
 
@@ -69,50 +70,27 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
     (True, True)
     """
 
-    def __init__(
-        self,
-        learner: Any = DEFAULT_SCORER,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        classes: Any = None,
-        label_values: Any = None,
-        release: str = "means",
-        n_teachers: int | str = "auto",
-        n_rows: int | None = None,
-        adjacency: str = "add-remove",
-        mechanism: str = "auto",
-        settings: dict[str, Any] | None = None,
-        n_queries: int | None = None,
-        student: Any = None,
-        time_limit: float | None = TIME_LIMIT,
-        n_jobs: int = -1,
-        engine: str = "local",
-        schema: Any = None,
-        ledger: Any = None,
-        earlier: Any = None,
-        seed: int | None = None,
-    ) -> None:
-        self.learner = learner
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.label_values = label_values
-        self.release = release
-        self.n_teachers = n_teachers
-        self.n_rows = n_rows
-        self.adjacency = adjacency
-        self.mechanism = mechanism
-        self.settings = settings
-        self.n_queries = n_queries
-        self.student = student
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.schema = schema
-        self.ledger = ledger
-        self.earlier = earlier
-        self.seed = seed
+    learner: Any = DEFAULT_SCORER
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    classes: Any = None
+    label_values: Any = None
+    release: str = "means"
+    n_teachers: int | str = "auto"
+    n_rows: int | None = None
+    adjacency: str = "add-remove"
+    mechanism: str = "auto"
+    settings: dict[str, Any] | None = None
+    n_queries: int | None = None
+    student: Any = None
+    time_limit: float | None = TIME_LIMIT
+    n_jobs: int = -1
+    engine: str = "local"
+    schema: Any = None
+    ledger: Any = None
+    earlier: Any = None
+    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None, public_y: Any = None) -> Self:
@@ -128,23 +106,7 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
         """
         if self.release not in RELEASES:
             raise InvalidParameter(f"release is {self.release!r}; choose one of {', '.join(RELEASES)}.")
-        given = self._given(X, y, public, groups, truth=public_y)
-        place = self._place()
-        try:
-            learned = learn(
-                given.case,
-                self._request(given),
-                self._learners(RELEASES[self.release]),
-                place,
-                self._watch(),
-            )
-        finally:
-            if place.results is not None:  # what was paid for is kept, whatever fails or is warned of
-                self.classes_, self.plan_ = given.classes, place.plan
-                self.statement_ = place.results.labelled.statement
-                self.released_ = _values(place.results)
-            if place.student is not None:
-                self.student_ = place.student
+        learned = self._learn(self._given(X, y, public, groups, truth=public_y), RELEASES[self.release])
         if learned.student is None:
             raise nothing_to_learn(learned.labelled.n_questions)
         return self
@@ -161,8 +123,7 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
         check_is_fitted(self, "student_")
         return np.asarray(self.classes_[self.student_.predict_codes(self._rows(X, reset=False))])
 
-
-def _values(results: Results) -> NDArray[np.float64]:
-    """Return the released value of every question, nan where there is none."""
-    lesson: SoftLesson | None = results.lesson
-    return np.full(results.labelled.n_questions, np.nan) if lesson is None else lesson.values
+    def _released(self, given: GivenCase, results: Results) -> dict[str, Any]:
+        lesson: SoftLesson | None = results.lesson
+        values = np.full(results.labelled.n_questions, np.nan) if lesson is None else lesson.values
+        return {"classes_": given.classes, "released_": values}

@@ -24,7 +24,7 @@ from mapl.pipeline.votes.labelling import Effort
 from mapl.release.moment_sums import TOLD_BITS, MomentSums
 from mapl.students.moments.student import MomentsStudent
 from mapl.students.student import Student
-from mapl.types import Floats, Integers
+from mapl.types import Floats, Integers, Silent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +114,7 @@ class RoundAnswered(Exception):
 
 
 @dataclass(slots=True, repr=False)
-class Turn:
+class Turn(Silent):
     """Rounds as a site meets them: those that are over are heard, the next one is its own."""
 
     own: Rounds | None
@@ -132,9 +132,6 @@ class Turn:
             raise RoundAnswered(self.own.tell(contribution))
         self.done += 1
         return self.heard[self.done - 1]
-
-    def __repr__(self) -> str:
-        return "Turn(private)"
 
 
 def _padded(factors: list[float], n_rounds: int) -> list[float]:

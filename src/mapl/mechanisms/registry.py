@@ -28,6 +28,7 @@ from mapl.mechanisms.votes.lattice_link import LinkByClasses
 from mapl.mechanisms.votes.majority import Majority
 from mapl.mechanisms.votes.noisy_max import NoisyMax
 from mapl.mechanisms.votes.threshold_ladder import ThresholdLadder
+from mapl.near_names import did_you_mean
 
 Kind = Literal["release", "paper", "single", "none"]
 
@@ -89,7 +90,9 @@ REGISTRY: dict[str, Registered] = {
 def entry(name: str) -> Registered:
     """Look a mechanism up by name."""
     if name not in REGISTRY:
-        raise InvalidParameter(f"There is no mechanism {name!r}. Choose one of: {', '.join(REGISTRY)}.")
+        raise InvalidParameter(
+            f"There is no mechanism {name!r}. Choose one of: {', '.join(REGISTRY)}.{did_you_mean(name, REGISTRY)}"
+        )
     return REGISTRY[name]
 
 

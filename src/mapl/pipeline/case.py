@@ -18,6 +18,7 @@ from mapl.data.tables.rows import Rows, column
 from mapl.data.tables.schema import Schema
 from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import ShardKey
+from mapl.types import Silent
 
 if TYPE_CHECKING:
     from mapl.noise import Coins
@@ -75,7 +76,7 @@ class PublicRows:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Case:
+class Case(Silent):
     """Everything that a run works with, whichever face it was asked for by and whichever way it goes.
 
     Parameters
@@ -91,6 +92,3 @@ class Case:
     private: Callable[[], PrivateTable]
     key: ShardKey
     coins: Coins
-
-    def __repr__(self) -> str:
-        return "Case(private)"

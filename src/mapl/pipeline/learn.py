@@ -144,6 +144,8 @@ def choose_method(case: Case, request: Request, learners: Learners, watch: Watch
             f"There are no public rows, and {facts.wants_teachers or facts.wants_cells or request.method} needs "
             f"some: give them with {spell('public')}, or take {spell('method', 'moments')}, which does without."
         )
+    if request.method == "auto" and not (facts.wants_teachers or facts.wants_cells):
+        refuse_lost_delta(request)
     way = method_for(facts) if request.method == "auto" else ChosenWay(request.method, f"{request.method} as asked")
     watch.warn(caution(facts, way.method))
     if is_soft(learners.strategy):
@@ -157,6 +159,18 @@ def choose_method(case: Case, request: Request, learners: Learners, watch: Watch
     if way.method == "moments":
         return MomentsMethod(learners, way.why), request
     return (CellsMethod if way.method == "cells" else TeachersMethod)(learners, way.why), request
+
+
+def refuse_lost_delta(request: Request) -> None:
+    """Refuse to fall back on a worse way where earlier runs have left nothing of the delta that was asked for."""
+    if request.together is None or request.budget.delta > 0 or request.together.allowed.delta == 0:
+        return
+    delta = request.together.allowed.delta
+    raise InvalidParameter(
+        f"Earlier runs leave nothing of delta {delta:g}, and moments, which would be taken here, need some. Allow "
+        f"more for all runs together, such as {spell('delta', f'{2 * delta:g}')}; or name a way that does without: "
+        f"{spell('method', 'cells')} or {spell('method', 'teachers')}. Nothing was spent."
+    )
 
 
 def facts_of(

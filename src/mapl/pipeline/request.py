@@ -13,6 +13,7 @@ from mapl.data.tables.number_range import NumberRange
 from mapl.data.units.one_per_unit import KEYED, latest_column
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, entry
+from mapl.near_names import did_you_mean
 from mapl.parameters import spell
 from mapl.pipeline.choice.short_list import SELECT, MethodCandidate, candidates_of
 from mapl.planning import Agreement
@@ -82,11 +83,11 @@ class Request:
             "cells": self.n_cells,
             "rounds": self.rounds,
         }
-        positive_integer(**{name: value for name, value in given.items() if value is not None})
+        positive_integer(**{spell(name): value for name, value in given.items() if value is not None})
         if not self.candidates and self.method not in METHODS:
             raise InvalidParameter(
                 f"The method is {self.method!r}; choose one of {', '.join(METHODS)}, or a private selection "
-                f"such as {SELECT}teachers,cells."
+                f"such as {SELECT}teachers,cells.{did_you_mean(self.method, METHODS)}"
             )
         if self.n_teachers is not None and self.n_rows is not None and self.n_teachers > self.n_rows:
             raise InvalidParameter(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mapl.late_names import import_late
+from mapl.late_names import homes_of, import_late
 
 if TYPE_CHECKING:
     from mapl.data.tables.classes import Classes as Classes
@@ -50,46 +50,28 @@ if TYPE_CHECKING:
     from mapl.release.statement.statement import statement_of as statement_of
 
 # SqliteLedger is imported from mapl.release.ledger.sqlite, so that a release in memory needs no database.
-_HOMES = {
-    "TEACHER_PROMISE": "mapl.release.statement.promise",
-    "Aggregated": "mapl.release.queries.subsample",
-    "Answered": "mapl.release.queries.oracle",
-    "Answers": "mapl.release.ledger.chain",
-    "BestOf": "mapl.release.best_of",
-    "Classes": "mapl.data.tables.classes",
-    "Entry": "mapl.release.ledger.chain",
-    "ErrorEstimate": "mapl.release.error_estimate",
-    "Ledger": "mapl.release.ledger.ledger",
-    "Limit": "mapl.release.ledger.limits",
-    "Limits": "mapl.release.ledger.limits",
-    "MemoryLedger": "mapl.release.ledger.memory",
-    "MostRight": "mapl.release.queries.query",
-    "Named": "mapl.release.queries.query",
-    "Progress": "mapl.release.ledger.ledger",
-    "Promise": "mapl.release.statement.promise",
-    "RandomRepetition": "mapl.release.private_selection",
-    "ReleaseFolder": "mapl.release.files.labels",
-    "Released": "mapl.release.loop",
-    "StableOracle": "mapl.release.queries.oracle",
-    "StableQuery": "mapl.release.queries.query",
-    "StageSpend": "mapl.release.statement.statement",
-    "Statement": "mapl.release.statement.statement",
-    "TopCategory": "mapl.release.queries.query",
-    "Votes": "mapl.release.files.votes",
-    "admit": "mapl.release.loop",
-    "aggregate": "mapl.release.loop",
-    "answer": "mapl.release.queries.oracle",
-    "each_of": "mapl.release.queries.subsample",
-    "estimate_error": "mapl.release.error_estimate",
-    "hard_questions": "mapl.release.error_estimate",
-    "leader": "mapl.release.queries.leader",
-    "promise_of": "mapl.release.statement.promise",
-    "read_counts": "mapl.release.files.votes",
-    "read_truth": "mapl.release.files.labels",
-    "read_votes": "mapl.release.files.votes",
-    "statement_of": "mapl.release.statement.statement",
-    "write_once": "mapl.release.files.write_once",
-}
+_HOMES = homes_of(
+    {
+        "mapl.data.tables.classes": "Classes",
+        "mapl.release.best_of": "BestOf",
+        "mapl.release.error_estimate": "ErrorEstimate estimate_error hard_questions",
+        "mapl.release.files.labels": "ReleaseFolder read_truth",
+        "mapl.release.files.votes": "Votes read_counts read_votes",
+        "mapl.release.files.write_once": "write_once",
+        "mapl.release.ledger.chain": "Answers Entry",
+        "mapl.release.ledger.ledger": "Ledger Progress",
+        "mapl.release.ledger.limits": "Limit Limits",
+        "mapl.release.ledger.memory": "MemoryLedger",
+        "mapl.release.loop": "Released admit aggregate",
+        "mapl.release.private_selection": "RandomRepetition",
+        "mapl.release.queries.leader": "leader",
+        "mapl.release.queries.oracle": "Answered StableOracle answer",
+        "mapl.release.queries.query": "MostRight Named StableQuery TopCategory",
+        "mapl.release.queries.subsample": "Aggregated each_of",
+        "mapl.release.statement.promise": "TEACHER_PROMISE Promise promise_of",
+        "mapl.release.statement.statement": "StageSpend Statement statement_of",
+    }
+)
 
 __all__ = [*_HOMES]
 

@@ -77,6 +77,7 @@ class MomentSums:
     apart: bool = False
 
     name: ClassVar[str] = "moment-sums"
+    most_reach: ClassVar[int] = MOST_REACH
 
     @classmethod
     def for_budget(
@@ -111,7 +112,7 @@ class MomentSums:
 
         # Found in floating point; the certificate decides.
         mu = largest_integer(affordable, most=MOST_MU * FINE) / FINE
-        reaches = tuple(min(int(part * mu * (1 << DEVIATION_BITS)), MOST_REACH) for part in parts)
+        reaches = tuple(min(int(part * mu * (1 << DEVIATION_BITS)), cls.most_reach) for part in parts)
         if min(reaches) < LEAST_REACH:
             raise CannotCalibrate(
                 f"{len(entries)} rounds of noisy sums within epsilon {budget.epsilon:g} at delta {budget.delta:g} "
@@ -131,7 +132,7 @@ class MomentSums:
                 f"{len(self.entries)} rounds of {max(self.entries)} numbers are too many; at most {MOST_ENTRIES} "
                 "are released. Declare fewer columns or categories."
             )
-        if max(self.reaches) > MOST_REACH:
+        if max(self.reaches) > self.most_reach:
             raise GuaranteeBroken(f"A reach of {max(self.reaches)} steps is more than exact sums allow.")
 
     @property

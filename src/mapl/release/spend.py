@@ -17,11 +17,11 @@ from mapl.release.ledger.chain import ANSWERS, HALTED, START, Answers, Entry, Re
 from mapl.release.ledger.chain import RELEASED as RELEASED
 from mapl.release.ledger.ledger import Ledger, Progress
 from mapl.release.ledger.limits import Limit
-from mapl.types import Outcome, Secret, State
+from mapl.types import Outcome, Secret, Silent, State
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Decision:
+class Decision(Silent):
     """What was decided and is not public yet: what it counts, what will be told of it, what stays secret."""
 
     answered: int
@@ -55,9 +55,6 @@ class Decision:
         """Return what a ledger records of it."""
         kind = HALTED if self.ended else ANSWERS
         return Entry(kind, stage, self.answered, self.abstained, payload=self.payload)
-
-    def __repr__(self) -> str:
-        return "Decision(private)"
 
 
 def first_entry(

@@ -11,11 +11,14 @@ import numpy as np
 from mapl.data.moments.contributions import ExactSums
 from mapl.errors import GuaranteeBroken
 from mapl.mechanisms.mechanism import Parameters
+from mapl.noise.gaussian import DEVIATION_BITS
 from mapl.release.moment_sums import MomentSums
 from mapl.types import Budget, Tallies
 
 MOST_TEACHERS = 1 << 20
-"""So many votes of at most 2^40 steps each add up exactly."""
+MOST_REACH = 1 << (DEVIATION_BITS + 2)
+"""So many votes, of 2^41.5 steps each at most, add up to less than 2^62: exactly. A mu of 4 is more than anybody
+pays for (epsilon 25 at delta 1e-6)."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class VoteSums(MomentSums):
     n_classes: int = 2
 
     name: ClassVar[str] = "vote-sums"
+    most_reach: ClassVar[int] = MOST_REACH
 
     @classmethod
     def for_votes(cls, budget: Budget, *, n_questions: int, n_classes: int) -> Self:

@@ -15,6 +15,7 @@ from mapl.errors import InvalidData
 from mapl.mechanisms import REGISTRY
 from mapl.mechanisms.scores.noisy_mean import NoisyMean
 from mapl.mechanisms.scores.noisy_shares import NoisyShares
+from mapl.pipeline.methods.multi_label import LABELS
 from mapl.planning.plan import EVERYBODY
 from mapl.release.cell_counts import CellCounts
 from mapl.release.moment_sums import MomentSums
@@ -82,6 +83,8 @@ class MethodShown:
     beside_kernel: bool = False
     number_range: NumberRange | None = None
     """Where labels go from and to, if they are numbers; the classes are its ends then."""
+    n_labels: int = 1
+    """How many labels a row has."""
 
     @property
     def is_soft(self) -> bool:
@@ -218,6 +221,7 @@ def _method(statement: Record, plan: Record | None, classes: Classes, settings: 
         summing=StatedSums.of(statement),
         selected=None if statement.get("selected") is None else str(statement["selected"]),
         number_range=None if known_range is None else NumberRange(*known_range),
+        n_labels=len(settings.get(LABELS) or [None]),
     )
 
 

@@ -85,9 +85,9 @@ class PaperClaim:
     name: str
     place: str
     says: str
-    check: str
     measure: Callable[[ReproductionEffort], Evidence]
     printed: tuple[Demand, ...]
+    check: str = ""
     correction: str = ""
     corrected: tuple[Demand, ...] = field(default=())
     given: tuple[str, ...] = field(default=())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mapl.late_names import import_late
+from mapl.late_names import homes_of, import_late
 
 if TYPE_CHECKING:
     from mapl.students.exports.export import export as export
@@ -25,22 +25,20 @@ if TYPE_CHECKING:
     from mapl.students.student import Student as Student
     from mapl.students.student import train_student as train_student
 
-_HOMES = {
-    "STRATEGIES": "mapl.students.strategies.names",
-    "Cleaned": "mapl.students.strategies.cleaned",
-    "Imputed": "mapl.students.strategies.imputed",
-    "Plain": "mapl.students.strategies.plain",
-    "SelfTraining": "mapl.students.strategies.self_training",
-    "Strategy": "mapl.students.strategies.names",
-    "Student": "mapl.students.student",
-    "Voting": "mapl.students.strategies.voting",
-    "check_storable": "mapl.students.file.student_file",
-    "export": "mapl.students.exports.export",
-    "load": "mapl.students.file.student_file",
-    "model_card": "mapl.students.file.card",
-    "save": "mapl.students.file.student_file",
-    "train_student": "mapl.students.student",
-}
+_HOMES = homes_of(
+    {
+        "mapl.students.exports.export": "export",
+        "mapl.students.file.card": "model_card",
+        "mapl.students.file.student_file": "check_storable load save",
+        "mapl.students.strategies.cleaned": "Cleaned",
+        "mapl.students.strategies.imputed": "Imputed",
+        "mapl.students.strategies.names": "STRATEGIES Strategy",
+        "mapl.students.strategies.plain": "Plain",
+        "mapl.students.strategies.self_training": "SelfTraining",
+        "mapl.students.strategies.voting": "Voting",
+        "mapl.students.student": "Student train_student",
+    }
+)
 
 __all__ = [*_HOMES]
 

@@ -81,9 +81,8 @@ def fit_model(learning: Learning, lesson: Lesson) -> Any:
         raise
     except Exception as failure:
         raise InvalidParameter(
-            f"The student {learning.name} cannot be fitted on the released labels: "
-            f"{type(failure).__name__}: {failure}. Choose another learner; the released labels can be used again "
-            "for free."
+            f"The student {learning.name} cannot be fitted on the released labels: {type(failure).__name__}: "
+            f"{failure}. Choose another learner; the released labels can be used again for free."
         ) from failure
     return Coded(model, names[present]) if learning.codes_only else model
 

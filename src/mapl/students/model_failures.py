@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mapl.errors import InvalidData, MaplError
@@ -31,7 +32,9 @@ def refuse_failures(learner: str) -> Iterator[None]:
 
 
 def check_answers(answers: NDArray[Any], *shape: int) -> NDArray[Any]:
-    """Refuse answers that are not one for each row, or row and class."""
+    """Refuse answers that are not one number for each row, or row and class."""
     if answers.shape != shape:
         raise ValueError(f"answers of shape {answers.shape} instead of {shape}")
+    if not np.isfinite(answers).all():
+        raise ValueError("answers that are no finite numbers")
     return answers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mapl.late_names import import_late
+from mapl.late_names import homes_of, import_late
 
 if TYPE_CHECKING:
     from mapl.teachers.ballot import FALLBACK as FALLBACK
@@ -24,21 +24,15 @@ if TYPE_CHECKING:
     from mapl.teachers.learners.presets import Preset as Preset
     from mapl.teachers.learners.presets import preset as preset
 
-_HOMES = {
-    "FALLBACK": "mapl.teachers.ballot",
-    "PRESETS": "mapl.teachers.learners.presets",
-    "Ballot": "mapl.teachers.ballot",
-    "Command": "mapl.teachers.learners.command",
-    "Learner": "mapl.teachers.learners.learner",
-    "Predict": "mapl.teachers.learners.learner",
-    "Preset": "mapl.teachers.learners.presets",
-    "Teachers": "mapl.teachers.engine",
-    "as_learner": "mapl.teachers.learners.learner",
-    "fit_teachers": "mapl.teachers.engine",
-    "poll": "mapl.teachers.engine",
-    "preset": "mapl.teachers.learners.presets",
-    "rehearse": "mapl.teachers.learners.learner",
-}
+_HOMES = homes_of(
+    {
+        "mapl.teachers.ballot": "FALLBACK Ballot",
+        "mapl.teachers.engine": "Teachers fit_teachers poll",
+        "mapl.teachers.learners.command": "Command",
+        "mapl.teachers.learners.learner": "Learner Predict as_learner rehearse",
+        "mapl.teachers.learners.presets": "PRESETS Preset preset",
+    }
+)
 
 __all__ = [*_HOMES]
 

@@ -25,6 +25,7 @@ from mapl.audit.votes.twins import TWINS, MechanismTwin, twin_of
 from mapl.cli.auditing.audit_run import attack
 from mapl.cli.console import out, tell
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.errors import InvalidParameter, MaplError
 from mapl.mechanisms import REGISTRY, AnyMechanism, Task, entry, make
 from mapl.release.cell_counts import CellCounts
@@ -98,69 +99,46 @@ class Subject:
 
 
 def audit(
-    mechanism: str | None = typer.Option(
-        None,
-        help=f"A name of `mapl mechanisms`, {CELLS}, a method of `mapl answer` ({', '.join(PREDICTORS)}), "
+    mechanism: str | None = option(
+        panels.METHOD,
+        f"A name of `mapl mechanisms`, {CELLS}, a method of `mapl answer` ({', '.join(PREDICTORS)}), "
         f"{', '.join(FURTHER)}, or all.",
-        rich_help_panel=panels.METHOD,
-    ),
-    epsilon: float | None = typer.Option(
         None,
-        help="Privacy budget that the mechanism is calibrated for; of single answers, that of one answer.",
-        rich_help_panel=panels.BUDGET,
     ),
-    delta: float | None = typer.Option(
-        None, help="Failure probability that the mechanism is calibrated for.", rich_help_panel=panels.BUDGET
-    ),
-    classes: int = typer.Option(2, help="Number of classes.", rich_help_panel=panels.METHOD),
-    teachers: int | None = typer.Option(
-        None, help="Number of teachers.", show_default="enough, if enumerable", rich_help_panel=panels.METHOD
-    ),
-    max_abstentions: int = typer.Option(
-        3, help="Abstentions after which the mechanism halts.", rich_help_panel=panels.METHOD
-    ),
-    queries: int = typer.Option(
-        40, help="Number of questions that the adversary asks.", rich_help_panel=panels.METHOD
-    ),
-    adjacency: AuditedNeighbours | None = typer.Option(
-        None, help=f"Of {THEIRS} only.", show_default="add-remove", rich_help_panel=panels.BUDGET
-    ),
-    twin: str | None = typer.Option(
+    epsilon: float | None = option(
+        panels.BUDGET,
+        "Privacy budget that the mechanism is calibrated for; of single answers, that of one answer.",
         None,
-        help=f"Audit a broken twin instead: {', '.join(TWINS)}; of {CELLS}: {', '.join(CELL_TWINS)}; "
-        f"{OTHER_TWINS}.",
-        rich_help_panel=panels.METHOD,
     ),
-    run: Path | None = typer.Option(
+    delta: float | None = option(panels.BUDGET, "Failure probability that the mechanism is calibrated for.", None),
+    classes: int = option(panels.METHOD, "Number of classes.", 2),
+    teachers: int | None = option(panels.METHOD, "Number of teachers.", None, show_default="enough, if enumerable"),
+    max_abstentions: int = option(panels.METHOD, "Abstentions after which the mechanism halts.", 3),
+    queries: int = option(panels.METHOD, "Number of questions that the adversary asks.", 40),
+    adjacency: AuditedNeighbours | None = option(
+        panels.BUDGET, f"Of {THEIRS} only.", None, show_default="add-remove"
+    ),
+    twin: str | None = option(
+        panels.METHOD,
+        f"Audit a broken twin instead: {', '.join(TWINS)}; of {CELLS}: {', '.join(CELL_TWINS)}; {OTHER_TWINS}.",
         None,
-        help="Attack a finished set-up instead: the folder of a run of `mapl learn` or `mapl teach`. Its public "
+    ),
+    run: Path | None = option(
+        RUNS,
+        "Attack a finished set-up instead: the folder of a run of `mapl learn` or `mapl teach`. Its public "
         "half is read, and rehearsed on made-up records.",
-        rich_help_panel=RUNS,
-    ),
-    public: Path | None = typer.Option(
         None,
-        "--public",
-        "--rows",
-        help="Public rows to rehearse on.",
-        show_default="made up from the schema",
-        rich_help_panel=RUNS,
     ),
-    trials: int | None = typer.Option(
-        None,
-        help="Runs with the target, and as many without.",
-        show_default="as the claim needs",
-        rich_help_panel=RUNS,
+    public: Path | None = option(
+        RUNS, "Public rows to rehearse on.", None, "--public", "--rows", show_default="made up from the schema"
     ),
-    canaries: int | None = typer.Option(
-        None, help="Canaries to guess about.", show_default="as the claim needs", rich_help_panel=RUNS
+    trials: int | None = option(
+        RUNS, "Runs with the target, and as many without.", None, show_default="as the claim needs"
     ),
-    confidence: float = typer.Option(0.95, help="The chance that all bounds are right.", rich_help_panel=RUNS),
-    seed: int | None = typer.Option(
-        None, min=0, help="Seed of what the attack chooses by lot; the noise has none.", rich_help_panel=RUNS
-    ),
-    as_json: bool = typer.Option(
-        False, "--json", help="Print one JSON object instead of a table.", rich_help_panel=panels.RUNNING
-    ),
+    canaries: int | None = option(RUNS, "Canaries to guess about.", None, show_default="as the claim needs"),
+    confidence: float = option(RUNS, "The chance that all bounds are right.", 0.95),
+    seed: int | None = option(RUNS, "Seed of what the attack chooses by lot; the noise has none.", None, min=0),
+    as_json: bool = option(panels.RUNNING, "Print one JSON object instead of a table.", False, "--json"),
 ) -> None:
     """Attack a mechanism, or a finished set-up; print what it claims and what was found.
 

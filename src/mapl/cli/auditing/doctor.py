@@ -10,6 +10,7 @@ from rich.table import Table
 
 from mapl.cli.console import BAD_INPUT, out
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.release.statement.statement import to_json
 
 MARKS = {"fine": "ok", "absent": "-", "trouble": "!!"}
@@ -17,7 +18,7 @@ MARKS = {"fine": "ok", "absent": "-", "trouble": "!!"}
 
 def doctor(
     folder: Path = typer.Argument(Path(), metavar="[FOLDER]", help="Where runs are to be kept; here by default."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object.", rich_help_panel=panels.RUNNING),
+    as_json: bool = option(panels.RUNNING, "Print one JSON object.", False, "--json"),
 ) -> None:
     """Look at the installation, the machine and a folder for runs; say what is missing and what to do.
 

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import typer
+
+
+def option(panel: str, says: str | None, *names: Any, **more: Any) -> Any:
+    """Return what `typer.Option` makes of names (or a default) and settings, in a panel."""
+    return typer.Option(*names, help=says, rich_help_panel=panel, **more)
+
+
 TABLES = "Tables"
 BUDGET = "Budget and unit"
 METHOD = "Method"

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from typer.core import TyperArgument, TyperCommand
 
+from mapl.cli.console import warn
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.parameters import speaking_without
 
@@ -37,6 +38,7 @@ class FromFile(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         path, rest = self._file_and_rest(ctx, args)
         if path is not None:
+            tell_of_second_spend(path, rest)
             ctx.default_map = dict(self._values(path, read_options(path, str(self.name))))
         return super().parse_args(ctx, rest)
 
@@ -90,6 +92,16 @@ def help_on_files(verb: str) -> str:
 def is_settings(path: Path) -> bool:
     """Say whether a file holds options, by its name; no table is called so."""
     return path.suffix == ".toml" or path.name == SETTINGS
+
+
+def tell_of_second_spend(path: Path, words: Sequence[str]) -> None:
+    """Say what the settings of a finished run cost when they are carried out once more."""
+    if path.name == SETTINGS and (path.parent / "statement.json").exists() and "--continue" not in words:
+        run = path.parent.parent
+        warn(
+            f"{path} is of a run that is finished. On the same people, another run spends its budget once more; "
+            f"with --continue {run} both count in one."
+        )
 
 
 def read_options(path: Path, verb: str) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ import typer
 
 from mapl.cli.console import EXHAUSTED, out, tell, warn
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.dialect.spelling import BY_PLAN
 from mapl.cli.learning.learn_options import StudentName, TestTable
 from mapl.cli.options.learner import learner_of
@@ -29,16 +30,11 @@ def combine(
     ],
     without: Annotated[
         list[str],
-        typer.Option(
-            help="A site that is not waited for any more; what it sent before counts. Repeatable.",
-            rich_help_panel=panels.TABLES,
-        ),
+        option(panels.TABLES, "A site that is not waited for any more; what it sent before counts. Repeatable."),
     ] = [],  # noqa: B006 – typer reads it, and nobody else
     student: StudentName = "auto",
     test: TestTable = None,
-    to: Annotated[
-        Path, typer.Option("--out", help="Folder for the public result.", rich_help_panel=panels.RUNNING)
-    ],
+    to: Annotated[Path, option(panels.RUNNING, "Folder for the public result.", "--out")],
     as_json: AsJson = False,
 ) -> None:
     """Add up what all sites answered, and publish a student, or the rounds that are over.

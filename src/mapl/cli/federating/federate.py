@@ -10,6 +10,7 @@ import typer
 
 from mapl.cli.console import out, warn
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.learning.learn_options import CellKind, NumberOfCells, Parts, PerUnit
 from mapl.cli.options.amounts import number_or_auto
 from mapl.cli.options.budget import Delta, Epsilon, Neighbours, Unit, check_delta
@@ -33,10 +34,7 @@ class SiteMethod(StrEnum):
 
 def federate(
     *,
-    public: Annotated[
-        Path,
-        typer.Option(help="Public rows with the sites' columns, without labels.", rich_help_panel=panels.TABLES),
-    ],
+    public: Annotated[Path, option(panels.TABLES, "Public rows with the sites' columns, without labels.")],
     label: Label,
     classes: ClassNames = None,
     label_values: LabelValuesText = None,
@@ -44,63 +42,47 @@ def federate(
     drop: Dropped = [],  # noqa: B006 – typer reads it, and nobody else
     categories: Categories = [],  # noqa: B006
     rows: Rows = None,
-    sites: Annotated[
-        str, typer.Option(help="Names of all sites, separated by commas.", rich_help_panel=panels.TABLES)
-    ],
+    sites: Annotated[str, option(panels.TABLES, "Names of all sites, separated by commas.")],
     epsilon: Epsilon,
     delta: Delta,
     unit: Unit = None,
-    adjacency: Annotated[
-        Neighbours, typer.Option(help="Which tables are compared.", rich_help_panel=panels.BUDGET)
-    ] = Neighbours.add_remove,
+    adjacency: Annotated[Neighbours, option(panels.BUDGET, "Which tables are compared.")] = Neighbours.add_remove,
     sites_per_person: Annotated[
         int | None,
-        typer.Option(
+        option(
+            panels.BUDGET,
+            "At how many sites a person may be, at most; --epsilon is shared among as many.",
             min=1,
-            help="At how many sites a person may be, at most; --epsilon is shared among as many.",
             show_default="all of them",
-            rich_help_panel=panels.BUDGET,
         ),
     ] = None,
     method: Annotated[
         SiteMethod,
-        typer.Option(
-            help="cells: one round, pure epsilon; moments: a few rounds; votes of teachers: one round; the last "
+        option(
+            panels.METHOD,
+            "cells: one round, pure epsilon; moments: a few rounds; votes of teachers: one round; the last "
             "two need a delta.",
-            rich_help_panel=panels.METHOD,
         ),
     ] = SiteMethod.cells,
     cells: NumberOfCells = "auto",
     partition: CellKind = Parts.points,
     per_unit: PerUnit = None,
     teachers: Annotated[
-        str,
-        typer.Option(
-            help="Teachers of every site, or auto: from --rows and other public facts.",
-            rich_help_panel=panels.TEACHERS,
-        ),
+        str, option(panels.TEACHERS, "Teachers of every site, or auto: from --rows and other public facts.")
     ] = "auto",
     learner: Annotated[
-        str | None,
-        typer.Option(
-            help="How teachers learn: a preset (mapl learners).",
-            show_default="ridge",
-            rich_help_panel=panels.TEACHERS,
-        ),
+        str | None, option(panels.TEACHERS, "How teachers learn: a preset (mapl learners).", show_default="ridge")
     ] = None,
     queries: Annotated[
         int | None,
-        typer.Option(
+        option(
+            panels.TEACHERS,
+            "How many public rows teachers vote on; more of them mean more noise.",
             min=1,
-            help="How many public rows teachers vote on; more of them mean more noise.",
             show_default="from the budget and the number of teachers",
-            rich_help_panel=panels.TEACHERS,
         ),
     ] = None,
-    to: Annotated[
-        Path,
-        typer.Option("--out", help="Folder for the plan, to be sent to all sites.", rich_help_panel=panels.RUNNING),
-    ],
+    to: Annotated[Path, option(panels.RUNNING, "Folder for the plan, to be sent to all sites.", "--out")],
     as_json: AsJson = False,
 ) -> None:
     """Make the PUBLIC plan that all sites agree on, before any of them reads a private row.
@@ -165,10 +147,9 @@ def federate(
         typer.echo(to_json(told))
         return
     out.print(
-        f"The plan is in {to}; send this folder to all sites. Digest: {agreed.digest}\n"
-        f"Every site spends epsilon {each.epsilon:g} at delta {spent:g}; a person at up to "
-        f"{agreed.sites_per_person} of {len(names)} sites is promised epsilon {epsilon:g} at delta {promised:g} "
-        f"(adjacency: {adjacency.value}; unit: {agreed.request.unit_name}).\n"
-        f"At each site: mapl site {to} PRIVATE --name NAME --out RUN",
+        f"The plan is in {to}; send this folder to all sites. Digest: {agreed.digest}\nEvery site spends epsilon "
+        f"{each.epsilon:g} at delta {spent:g}; a person at up to {agreed.sites_per_person} of {len(names)} sites "
+        f"is promised epsilon {epsilon:g} at delta {promised:g} (adjacency: {adjacency.value}; unit: "
+        f"{agreed.request.unit_name}).\nAt each site: mapl site {to} PRIVATE --name NAME --out RUN",
         soft_wrap=True,
     )

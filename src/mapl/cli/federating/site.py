@@ -9,6 +9,7 @@ import typer
 
 from mapl.cli.console import out
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.dialect.spelling import BY_PLAN
 from mapl.cli.options.amounts import bytes_or_none
 from mapl.cli.options.running import AsJson, Jobs, RunOut, Seed
@@ -20,13 +21,13 @@ def site(
     *,
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="The folder that mapl federate wrote.")],
     private: PrivateTable,
-    name: Annotated[str, typer.Option(help="Which site of the plan this is.", rich_help_panel=panels.TABLES)],
+    name: Annotated[str, option(panels.TABLES, "Which site of the plan this is.")],
     rounds: Annotated[
         Path | None,
-        typer.Option(
-            help="The rounds that are over, as the coordinator sent them (rounds-N.json).",
+        option(
+            panels.TABLES,
+            "The rounds that are over, as the coordinator sent them (rounds-N.json).",
             show_default="none: the first round",
-            rich_help_panel=panels.TABLES,
         ),
     ] = None,
     memory: Memory = None,

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from mapl.cli.console import out
-from mapl.cli.dialect.panels import TABLES
+from mapl.cli.dialect.panels import TABLES, option
 from mapl.cli.options.budget import Unit
 from mapl.cli.options.columns import Categories, Dropped, choices_of
 from mapl.cli.options.labels import LabelValuesText, label_values_of
@@ -33,8 +33,7 @@ def check(
     private: PrivateTable,
     label: Labels,
     public: Annotated[
-        Path | None,
-        typer.Option(help="Public rows, from which the columns are drafted otherwise.", rich_help_panel=TABLES),
+        Path | None, option(TABLES, "Public rows, from which the columns are drafted otherwise.")
     ] = None,
     form: InputFormat = None,
     classes: ClassNames = None,

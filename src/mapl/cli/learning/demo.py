@@ -10,6 +10,7 @@ import typer
 
 from mapl.cli.console import out, progress_of
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.options.budget import check_delta
 from mapl.cli.options.running import AsJson
 from mapl.errors import InvalidParameter
@@ -26,14 +27,11 @@ N_PATIENTS = 24_000
 
 
 def demo(
-    to: Path = typer.Option(
-        Path("mapl-demo"),
-        "--out",
-        help="Folder of the demo; an earlier demo's is replaced.",
-        rich_help_panel=panels.RUNNING,
+    to: Path = option(
+        panels.RUNNING, "Folder of the demo; an earlier demo's is replaced.", Path("mapl-demo"), "--out"
     ),
-    epsilon: float = typer.Option(1.0, help="Privacy budget.", rich_help_panel=panels.BUDGET),
-    delta: float = typer.Option(1e-6, help="Failure probability.", rich_help_panel=panels.BUDGET),
+    epsilon: float = option(panels.BUDGET, "Privacy budget.", 1.0),
+    delta: float = option(panels.BUDGET, "Failure probability.", 1e-6),
     as_json: AsJson = False,
 ) -> None:
     """Learn privately from 60,000 visits of made-up patients, and compare with learning without privacy."""
@@ -80,8 +78,7 @@ def demo(
     out.print("The same by hand, on your own tables with other names (learning again spends again):")
     out.print(
         f"  mapl learn {to}/private.parquet --public {to}/public.parquet --label {LABEL} --classes "
-        f"{','.join(CLASSES)} --unit {UNIT} --rows {N_PATIENTS} --epsilon {epsilon:g} --delta {delta:g} "
-        "--out own",
+        f"{','.join(CLASSES)} --unit {UNIT} --rows {N_PATIENTS} --epsilon {epsilon:g} --delta {delta:g} --out own",
         soft_wrap=True,
     )
     out.print(f"  mapl predict {folder.student} {to}/test.parquet --out predictions.csv", soft_wrap=True)

@@ -8,6 +8,7 @@ import typer
 
 from mapl.cli.console import err, out
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.learning.predict import refuse_folder
 from mapl.cli.options.running import AsJson
 from mapl.release.statement.statement import to_json
@@ -15,12 +16,8 @@ from mapl.release.statement.statement import to_json
 
 def export(
     student: Path = typer.Argument(metavar="STUDENT", help="A student.skops that mapl learn wrote."),
-    to: str = typer.Option(
-        ..., "--to", help="onnx, sklearn (without mapl, by skops), or json.", rich_help_panel=panels.EXPORT
-    ),
-    path: Path | None = typer.Option(
-        None, "--out", help="Where to write it; beside STUDENT if left out.", rich_help_panel=panels.EXPORT
-    ),
+    to: str = option(panels.EXPORT, "onnx, sklearn (without mapl, by skops), or json.", ..., "--to"),
+    path: Path | None = option(panels.EXPORT, "Where to write it; beside STUDENT if left out.", None, "--out"),
     as_json: AsJson = False,
 ) -> None:
     """Write a published student as ONNX, for scikit-learn alone, or as JSON.

@@ -6,9 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -66,146 +65,91 @@ class Answerer(StrEnum):
     lzcw21_gaussian = "lzcw21-gaussian"
 
 
-PublicTable = Annotated[
-    Path | None,
-    typer.Option(help="Public rows with the same columns, without labels.", rich_help_panel=panels.TABLES),
-]
-OnlyLabels = Annotated[
-    bool, typer.Option("--label-private", help="Short for --adjacency labels.", rich_help_panel=panels.BUDGET)
-]
+PublicTable = Annotated[Path | None, option(panels.TABLES, "Public rows with the same columns, without labels.")]
+OnlyLabels = Annotated[bool, option(panels.BUDGET, "Short for --adjacency labels.", "--label-private")]
 EarlierFolders = Annotated[
     list[Path],
-    typer.Option(
-        "--continue",
-        help="Folder of an earlier run on the same people. --epsilon and --delta are then for all runs "
+    option(
+        panels.BUDGET,
+        "Folder of an earlier run on the same people. --epsilon and --delta are then for all runs "
         "together, and this one spends what is left. Repeatable.",
-        rich_help_panel=panels.BUDGET,
+        "--continue",
     ),
 ]
 MethodName = Annotated[
     str,
-    typer.Option(
-        help="moments, cells, teachers, auto (from public facts; a named learner means teachers), or "
+    option(
+        panels.METHOD,
+        "moments, cells, teachers, auto (from public facts; a named learner means teachers), or "
         "select:moments,cells: try both and choose privately.",
-        rich_help_panel=panels.METHOD,
     ),
 ]
 NumberOfQuestions = Annotated[
     int | None,
-    typer.Option(
-        help="Ask N of the public rows only.",
-        show_default="all of them; active: a quarter",
-        rich_help_panel=panels.METHOD,
-    ),
+    option(panels.METHOD, "Ask N of the public rows only.", show_default="all of them; active: a quarter"),
 ]
 ErrorShare = Annotated[
-    float,
-    typer.Option(
-        help="Share of the budget for a private estimate of the teachers' error.",
-        rich_help_panel=panels.METHOD,
-    ),
+    float, option(panels.METHOD, "Share of the budget for a private estimate of the teachers' error.")
 ]
 LearnerCommand = Annotated[
-    str | None,
-    typer.Option(
-        help='A program as learner: "Rscript fit.R {shard} {queries} {votes}".',
-        rich_help_panel=panels.TEACHERS,
-    ),
+    str | None, option(panels.TEACHERS, 'A program as learner: "Rscript fit.R {shard} {queries} {votes}".')
 ]
 NumberOfCells = Annotated[
-    str,
-    typer.Option(
-        help="Number of cells, or auto: from --rows and other public facts.", rich_help_panel=panels.CELLS
-    ),
+    str, option(panels.CELLS, "Number of cells, or auto: from --rows and other public facts.")
 ]
-CellKind = Annotated[
-    Parts,
-    typer.Option(help="What cells are: nearest public rows, centroids, leaves.", rich_help_panel=panels.CELLS),
-]
+CellKind = Annotated[Parts, option(panels.CELLS, "What cells are: nearest public rows, centroids, leaves.")]
 Rounds = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        max=2,
-        help="Count once, or again in cells that the first student draws.",
-        rich_help_panel=panels.CELLS,
-    ),
+    int, option(panels.CELLS, "Count once, or again in cells that the first student draws.", min=1, max=2)
 ]
 PerUnit = Annotated[
     str | None,
-    typer.Option(
-        help="The record of a unit that counts: keyed (by lot), only (there is one), or latest:COLUMN.",
+    option(
+        panels.CELLS,
+        "The record of a unit that counts: keyed (by lot), only (there is one), or latest:COLUMN.",
         show_default="keyed",
-        rich_help_panel=panels.CELLS,
     ),
 ]
-StudentName = Annotated[
-    str,
-    typer.Option(help="The student's learner: a preset, auto, or module:name.", rich_help_panel=panels.STUDENT),
-]
+StudentName = Annotated[str, option(panels.STUDENT, "The student's learner: a preset, auto, or module:name.")]
 StudentStrategy = Annotated[
     How,
-    typer.Option(
-        help="How the student learns; active: it chooses the rows to ask; soft: from probabilities.",
-        rich_help_panel=panels.STUDENT,
-    ),
+    option(panels.STUDENT, "How the student learns; active: it chooses the rows to ask; soft: from probabilities."),
 ]
 ActiveChoice = Annotated[
-    Choose | None,
-    typer.Option(help="Active: how rows are chosen.", show_default="margin", rich_help_panel=panels.STUDENT),
+    Choose | None, option(panels.STUDENT, "Active: how rows are chosen.", show_default="margin")
 ]
 LabelService = Annotated[
     Answerer | None,
-    typer.Option(
-        help="Active: who answers; hybrid: a ladder over all rows, then link or noisy-max; lzcw21-gaussian: the "
+    option(
+        panels.STUDENT,
+        "Active: who answers; hybrid: a ladder over all rows, then link or noisy-max; lzcw21-gaussian: the "
         "paper's own.",
         show_default="auto",
-        rich_help_panel=panels.STUDENT,
     ),
 ]
 Fill = Annotated[
     str | None,
-    typer.Option(
-        help="Imputed: what unanswered rows get, the number of a class counted from 0, or random.",
+    option(
+        panels.STUDENT,
+        "Imputed: what unanswered rows get, the number of a class counted from 0, or random.",
         show_default="0",
-        rich_help_panel=panels.STUDENT,
     ),
 ]
 NumberOfVoters = Annotated[
-    int | None,
-    typer.Option(
-        "--voters",
-        min=1,
-        help="Voting: how many models vote.",
-        show_default="11",
-        rich_help_panel=panels.STUDENT,
-    ),
+    int | None, option(panels.STUDENT, "Voting: how many models vote.", "--voters", min=1, show_default="11")
 ]
 MetricName = Annotated[
     Metric,
-    typer.Option(
-        help="What the student is to be good at: being right, finding every class, or ranking.",
-        rich_help_panel=panels.STUDENT,
-    ),
+    option(panels.STUDENT, "What the student is to be good at: being right, finding every class, or ranking."),
 ]
 ClassWeight = Annotated[
     str | None,
-    typer.Option(
-        help="What classes weigh where the student decides: yes=5,no=1.",
-        show_default="all the same",
-        rich_help_panel=panels.STUDENT,
+    option(
+        panels.STUDENT, "What classes weigh where the student decides: yes=5,no=1.", show_default="all the same"
     ),
 ]
-TestTable = Annotated[
-    Path | None,
-    typer.Option(help="Public labelled rows, to tell the student's accuracy.", rich_help_panel=panels.REPORT),
-]
+TestTable = Annotated[Path | None, option(panels.REPORT, "Public labelled rows, to tell the student's accuracy.")]
 Groups = Annotated[
-    list[str],
-    typer.Option(
-        help="Public column whose values are compared in the report; repeatable.",
-        rich_help_panel=panels.REPORT,
-    ),
+    list[str], option(panels.REPORT, "Public column whose values are compared in the report; repeatable.")
 ]
 
 

@@ -45,7 +45,7 @@ def table(
         shown.add_row(name, value)
     shown.add_row(
         "epsilon guaranteed",
-        f"{at_most(said.guaranteed_epsilon)} at delta {said.delta:g}, of {said.budget_epsilon:g}",
+        f"{at_most(said.guaranteed_epsilon)} at delta {said.delta:g}, of {said.budget_epsilon:g} allowed",
     )
     shown.add_row("adjacency", said.adjacency)
     shown.add_row("unit", said.unit)
@@ -72,7 +72,8 @@ def table(
     shown.add_row("mechanism", said.mechanism)
     shown.add_row(*_released(said, len(learned.declared.labels)))
     for name, file, student in _students(learned, folder):
-        shown.add_row(name, f"{student.learner}, {student.strategy}: {file}")
+        how = "" if student.strategy in student.learner else f", {student.strategy}"
+        shown.add_row(name, f"{file} ({student.learner}{how})")
     shown.add_row("report", str(folder / "public" / "report.html"))
     return shown
 

@@ -7,11 +7,12 @@ from rich.table import Table
 
 from mapl.cli.console import out
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.release.statement.statement import to_json
 
 
 def learners(
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object.", rich_help_panel=panels.RUNNING),
+    as_json: bool = option(panels.RUNNING, "Print one JSON object.", False, "--json"),
 ) -> None:
     """List the named learners; any other learner can be imported (module:name) or run as a program."""
     from mapl.students.auto import STUDENTS_ONLY

@@ -37,10 +37,11 @@ def measured_rows(found: Evaluation | NumberEvaluation | None) -> Iterator[tuple
             "probabilities",
             f"{auc}log-loss {quality.log_loss:.4f}, Brier {quality.brier:.4f}, off by {quality.gap:.4f} on average",
         )
+    tested = "labels" if found.by_label else "test rows"
     rarest = sorted(found.per_class, key=lambda one: one.rows)[:MOST_CLASSES]
     for one in rarest:
         recall, precision = ("–" if value is None else f"{value:.1%}" for value in (one.recall, one.precision))
-        yield f"class {one.name}", f"{one.rows} test rows, {recall} found; {precision} of its predictions right"
+        yield f"class {one.name}", f"{one.rows} {tested}, {recall} found; {precision} of its predictions right"
 
 
 def _rows(found: Evaluation) -> str:

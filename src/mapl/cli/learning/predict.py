@@ -11,6 +11,7 @@ import typer
 
 from mapl.cli.console import err, out
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.options.labels import LabelValuesText, label_values_of
 from mapl.cli.options.standard_input import InputFormat, StandardInput
 from mapl.data.tables.label_values import declare_values
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 STUDENT = "student.skops"
 ROW, PREDICTION, PROBABILITY = "row", "prediction", "probability of"
 """The columns of predictions: the number of a row of FILE, counted from 0, its class, and each class's chance."""
+AS_PRIVATE = " (as private as these rows)"
+"""Behind a figure that labels of FILE were needed for: nobody else knows whether they are private."""
 
 
 def predict(
@@ -33,22 +36,15 @@ def predict(
         metavar="FILE", help="Rows with the student's columns: .csv, .jsonl, .parquet or .arrow."
     ),
     form: InputFormat = None,
-    to: Path | None = typer.Option(
-        None, "--out", help="Where to write predictions: .csv or .parquet.", rich_help_panel=panels.PREDICTIONS
-    ),
-    key: str | None = typer.Option(
-        None,
-        help="A column of FILE to write beside the predictions, such as an id.",
-        rich_help_panel=panels.PREDICTIONS,
+    to: Path | None = option(panels.PREDICTIONS, "Where to write predictions: .csv or .parquet.", None, "--out"),
+    key: str | None = option(
+        panels.PREDICTIONS, "A column of FILE to write beside the predictions, such as an id.", None
     ),
     label_values: LabelValuesText = None,
-    probabilities: bool = typer.Option(
-        False,
-        "--probabilities",
-        help="Write the probability of every class, too.",
-        rich_help_panel=panels.PREDICTIONS,
+    probabilities: bool = option(
+        panels.PREDICTIONS, "Write the probability of every class, too.", False, "--probabilities"
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object.", rich_help_panel=panels.RUNNING),
+    as_json: bool = option(panels.RUNNING, "Print one JSON object.", False, "--json"),
 ) -> None:
     """Predict with a published student; where FILE has the label column, its accuracy is told too.
 
@@ -112,6 +108,7 @@ def predict(
         told += f", accuracy {measured['accuracy']:.2%}"
     if "mae" in measured:
         told += f", off by {measured['mae']:.4g} on average"
+    told += AS_PRIVATE if measured else ""
     if to is None:  # standard output holds the predictions and nothing else
         err.print(told, soft_wrap=True)
     else:
@@ -159,6 +156,8 @@ def _check_target(path: Path) -> None:
         raise InvalidParameter(f"{path} ends in {path.suffix or 'nothing'}; name a .csv or .parquet file.")
     if path.exists():
         raise InvalidParameter(f"{path} exists already; choose another file with --out.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidParameter(f"{path} is in a folder that does not exist; make it, or choose another --out.")
 
 
 def write_predictions(path: Path, table: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from mapl.cli.console import err, out
-from mapl.cli.learning.predict import PREDICTION, PROBABILITY, ROW, as_csv, write_predictions
+from mapl.cli.learning.predict import AS_PRIVATE, PREDICTION, PROBABILITY, ROW, as_csv, write_predictions
 from mapl.data.tables.label_values import LabelValues, declare_values
 
 
@@ -61,6 +61,7 @@ def predict_each(
         typer.echo(as_csv(written), nl=False)
     told = f"{n_rows} rows, {len(students)} labels"
     told += "".join(f", accuracy of {name} {share:.2%}" for name, share in accuracies.items())
+    told += AS_PRIVATE if accuracies else ""
     if to is None:  # standard output holds the predictions and nothing else
         err.print(told, soft_wrap=True)
     else:

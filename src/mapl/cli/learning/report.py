@@ -10,6 +10,7 @@ import typer
 
 from mapl.cli.console import out
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.learning.measured import measured_record, measured_rows
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.release.statement.statement import to_json
@@ -28,17 +29,10 @@ if TYPE_CHECKING:
 
 def report(
     run: Path = typer.Argument(metavar="RUN", help="The folder of a finished run."),
-    test: Path | None = typer.Option(
-        None, help="Public labelled rows, to tell the student's accuracy.", rich_help_panel=panels.TABLES
-    ),
-    to: Path | None = typer.Option(
-        None, "--out", help="The page.", show_default="RUN/public/report.html", rich_help_panel=panels.REPORT
-    ),
-    as_json: bool = typer.Option(
-        False,
-        "--json",
-        help="Print one JSON object with what the page says in short.",
-        rich_help_panel=panels.RUNNING,
+    test: Path | None = option(panels.TABLES, "Public labelled rows, to tell the student's accuracy.", None),
+    to: Path | None = option(panels.REPORT, "The page.", None, "--out", show_default="RUN/public/report.html"),
+    as_json: bool = option(
+        panels.RUNNING, "Print one JSON object with what the page says in short.", False, "--json"
     ),
 ) -> None:
     """Write the report of a run anew, for example with another test set. Reads RUN/public only; free.

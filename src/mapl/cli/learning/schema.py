@@ -10,36 +10,29 @@ from rich.table import Table
 
 from mapl.cli.console import out, tell, warn
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.options.columns import Categories, Dropped, choices_of
 from mapl.cli.options.standard_input import InputFormat, StandardInput
 from mapl.data import Classes, Column, Schema, classes_of, draft_schema, names, read_table
 from mapl.data.drafts.draft_notices import notices_of
 from mapl.data.tables.kinds import describe_kinds
-from mapl.data.tables.name_suggestions import suggest_names
 from mapl.data.units.id_columns import NO_UNIT, id_warning
 from mapl.errors import InvalidParameter
+from mapl.near_names import suggest_names
 
 
 def schema(
     public: Path = typer.Argument(help="A file of public rows: .csv, .jsonl, .parquet, .arrow or .feather."),
     form: InputFormat = None,
-    label: list[str] = typer.Option(
-        [], help="Column of the labels; PUBLIC need not have it. Repeatable.", rich_help_panel=panels.TABLES
-    ),
-    classes: str | None = typer.Option(
-        None, help="Classes of the labels, such as no,yes.", rich_help_panel=panels.TABLES
-    ),
-    unit: str | None = typer.Option(
-        None,
-        help="Column that says whose a row is, or none; PUBLIC need not have it.",
-        rich_help_panel=panels.TABLES,
+    label: list[str] = option(panels.TABLES, "Column of the labels; PUBLIC need not have it. Repeatable.", []),
+    classes: str | None = option(panels.TABLES, "Classes of the labels, such as no,yes.", None),
+    unit: str | None = option(
+        panels.TABLES, "Column that says whose a row is, or none; PUBLIC need not have it.", None
     ),
     drop: Dropped = [],  # noqa: B006 – typer reads it, and nobody else
     categories: Categories = [],  # noqa: B006 – typer reads it, and nobody else
-    to: Path = typer.Option(Path("schema.json"), "--out", help="File to write.", rich_help_panel=panels.RUNNING),
-    as_json: bool = typer.Option(
-        False, "--json", help="Print the schema as JSON instead of a table.", rich_help_panel=panels.RUNNING
-    ),
+    to: Path = option(panels.RUNNING, "File to write.", Path("schema.json"), "--out"),
+    as_json: bool = option(panels.RUNNING, "Print the schema as JSON instead of a table.", False, "--json"),
 ) -> None:
     """Draft a schema from PUBLIC rows: the kind of every column, and its public statistics.
 
@@ -89,7 +82,8 @@ def suspect_misspelling(drafted: Schema, columns: Sequence[str]) -> str | None:
         if near:
             return (
                 f"the public rows have no column {name!r}, which they need not have, but a column {near[0]!r}, "
-                "which would be learned from; if that was meant, remove the file and name it so."
+                "which would be learned from; if that one was meant, remove the schema file and give its name; if "
+                "not, all is well."
             )
     return None
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
 from mapl.cli.console import warn
-from mapl.cli.dialect.panels import BUDGET
+from mapl.cli.dialect.panels import BUDGET, option
 from mapl.cli.options.unit import HELP as UNIT_HELP
 from mapl.planning.budgets.large_delta import refuse_large
 
@@ -30,18 +28,12 @@ class Neighbours(StrEnum):
     replace_one = "replace-one"
 
 
-Epsilon = Annotated[float, typer.Option(help="Privacy budget, usually between 0.1 and 10.", rich_help_panel=BUDGET)]
-Delta = Annotated[
-    float,
-    typer.Option(help="Failure probability, well below one over the number of people.", rich_help_panel=BUDGET),
-]
-Unit = Annotated[str | None, typer.Option(help=UNIT_HELP, rich_help_panel=BUDGET)]
+Epsilon = Annotated[float, option(BUDGET, "Privacy budget, usually between 0.1 and 10.")]
+Delta = Annotated[float, option(BUDGET, "Failure probability, well below one over the number of people.")]
+Unit = Annotated[str | None, option(BUDGET, UNIT_HELP)]
 Compared = Annotated[
     Adjacency,
-    typer.Option(
-        help="Which tables are compared; labels: the features are public, only labels are protected.",
-        rich_help_panel=BUDGET,
-    ),
+    option(BUDGET, "Which tables are compared; labels: the features are public, only labels are protected."),
 ]
 
 

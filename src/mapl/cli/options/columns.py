@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
-
-from mapl.cli.dialect.panels import TABLES
+from mapl.cli.dialect.panels import TABLES, option
 from mapl.data.tables.column_choices import ColumnChoices
 
-HOW_TO_CHANGE = "change with --categories or --drop, or a file of mapl schema"
+BY_OPTIONS = "change with --categories or --drop"
+HOW_TO_CHANGE = f"{BY_OPTIONS}, or a file of mapl schema"
 
-Dropped = Annotated[
-    list[str],
-    typer.Option(help="A column to leave out, which both tables may have; repeatable.", rich_help_panel=TABLES),
-]
+Dropped = Annotated[list[str], option(TABLES, "A column to leave out, which both tables may have; repeatable.")]
 Categories = Annotated[
     list[str],
-    typer.Option(
-        help="A column that is a category, whatever it looks like, such as codes of digits; repeatable.",
-        rich_help_panel=TABLES,
-    ),
+    option(TABLES, "A column that is a category, whatever it looks like, such as codes of digits; repeatable."),
 ]
 
 

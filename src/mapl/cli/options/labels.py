@@ -5,20 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from mapl.cli.console import tell
-from mapl.cli.dialect.panels import TABLES
+from mapl.cli.dialect.panels import TABLES, option
 from mapl.data.tables.label_values import LabelValues, parse_label_values
 
 FOR_THE_OWNER = "mapl: which private rows count is told in {file}, for their owner only."
 
 LabelValuesText = Annotated[
-    str | None,
-    typer.Option(
-        help="What labels mean that are no names of classes, such as 0=no,1=yes; never guessed.",
-        rich_help_panel=TABLES,
-    ),
+    str | None, option(TABLES, "What labels mean that are no names of classes, such as 0=no,1=yes; never guessed.")
 ]
 
 

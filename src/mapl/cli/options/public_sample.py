@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mapl.cli.console import progress_of, tell, warn
-from mapl.cli.options.columns import HOW_TO_CHANGE
+from mapl.cli.options.columns import BY_OPTIONS
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.planning.planner.question import MOST_CLASSES
 
@@ -50,8 +50,9 @@ def measure_on_sample(
     from mapl.data.encoding.choice import for_teachers, make_shared_encoder
     from mapl.data.reading.entries import texts
     from mapl.data.tables.kinds import describe_kinds
-    from mapl.data.tables.rows import column, n_rows, names
+    from mapl.data.tables.rows import column, n_rows, names, take
     from mapl.pipeline.rehearsal.curve import measure_votes, n_fits
+    from mapl.pipeline.rehearsal.one_each import one_each
     from mapl.pipeline.rehearsal.plans import PublicSample
     from mapl.pipeline.runs.inputs import declare, take_public_rows
     from mapl.teachers import as_learner
@@ -67,6 +68,13 @@ def measure_on_sample(
             f"Column {label!r} of the public sample has {n_values} different values; plans are made for "
             f"2 to {MOST_CLASSES} classes. Name the column of the labels with --label."
         )
+    if unit is not None and unit in (names(table) or ()):
+        kept, total = one_each(column(table, unit)), n_rows(table)
+        if len(kept) < total:
+            table = take(table, kept)
+            tell(
+                f"mapl: of the sample one row of each {unit} counts, {len(kept):,} of {total:,}, as in a forecast."
+            )
     given = declare(table, label=label, classes=None, unit=unit, schema=None, choices=choices)
     if n_classes is not None and n_classes != len(given.classes):
         raise InvalidParameter(
@@ -77,7 +85,7 @@ def measure_on_sample(
     chosen = learner_of(learner or "ridge")
     encoder = for_teachers(make_shared_encoder(given.schema, sample.rows, [chosen]))
     tell("mapl: the sample is treated as public; what is measured on it is not private.")
-    tell(f"mapl: columns of the sample: {describe_kinds(given.schema)}; {HOW_TO_CHANGE}.")
+    tell(f"mapl: columns of the sample: {describe_kinds(given.schema)}; {BY_OPTIONS}.")
     for words in given.notices:
         warn(words)
     with progress_of(quiet=quiet)("Training small teachers", n_fits(n_rows(sample.rows))) as on_progress:

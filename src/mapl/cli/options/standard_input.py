@@ -8,10 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-import typer
-
 from mapl.cli.console import at_end
-from mapl.cli.dialect.panels import TABLES
+from mapl.cli.dialect.panels import TABLES, option
 from mapl.errors import InvalidParameter
 
 INPUT = "-"
@@ -19,11 +17,7 @@ FORMATS = ("csv", "tsv", "jsonl", "parquet")
 
 InputFormat = Annotated[
     str | None,
-    typer.Option(
-        "--format",
-        help="What standard input holds where a table is called -: csv, tsv, jsonl or parquet.",
-        rich_help_panel=TABLES,
-    ),
+    option(TABLES, "What standard input holds where a table is called -: csv, tsv, jsonl or parquet.", "--format"),
 ]
 
 Place = TypeVar("Place")

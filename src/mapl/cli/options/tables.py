@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mapl.cli.dialect.panels import TABLES
+from mapl.cli.dialect.panels import TABLES, option
 
 PrivateTable = Annotated[
     str,
@@ -20,43 +20,33 @@ PrivateTable = Annotated[
 ]
 Memory = Annotated[
     str | None,
-    typer.Option(
-        help="How much memory to use, such as 4GB; a larger private table waits in scratch files (TMPDIR).",
+    option(
+        TABLES,
+        "How much memory to use, such as 4GB; a larger private table waits in scratch files (TMPDIR).",
         show_default="half of the machine's",
-        rich_help_panel=TABLES,
     ),
 ]
-Label = Annotated[str, typer.Option(help="The column of the labels.", rich_help_panel=TABLES)]
+Label = Annotated[str, option(TABLES, "The column of the labels.")]
 Labels = Annotated[
     list[str],
-    typer.Option(
-        "--label",
-        help="The column of the labels. Repeatable: teachers learn several labels within one budget.",
-        rich_help_panel=TABLES,
+    option(
+        TABLES, "The column of the labels. Repeatable: teachers learn several labels within one budget.", "--label"
     ),
 ]
 ClassNames = Annotated[
-    str | None,
-    typer.Option(help="Names of the classes, separated by commas; never read off PRIVATE.", rich_help_panel=TABLES),
+    str | None, option(TABLES, "Names of the classes, separated by commas; never read off PRIVATE.")
 ]
 Regression = Annotated[
     str | None,
-    typer.Option(
+    option(
+        TABLES,
+        "The label is a number of this public range, to which it is cut; in the place of --classes.",
         metavar="LOW,HIGH",
-        help="The label is a number of this public range, to which it is cut; in the place of --classes.",
-        rich_help_panel=TABLES,
     ),
 ]
 SchemaFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="What the columns are (`mapl schema`).", show_default="from --public", rich_help_panel=TABLES
-    ),
+    Path | None, option(TABLES, "What the columns are (`mapl schema`).", show_default="from --public")
 ]
 Rows = Annotated[
-    int | None,
-    typer.Option(
-        help="About how many people the private table has, as far as the public knows.",
-        rich_help_panel=TABLES,
-    ),
+    int | None, option(TABLES, "About how many people the private table has, as far as the public knows.")
 ]

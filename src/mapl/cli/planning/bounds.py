@@ -126,12 +126,7 @@ def command_of(paper: str) -> Any:
         )
 
     listed = typer.Argument(None, metavar="BOUND", help="Bounds to compute.", show_default="all that can be")
-    switch = typer.Option(
-        False,
-        "--json",
-        help="Print one JSON object, with the terms of every bound.",
-        rich_help_panel=panels.RUNNING,
-    )
+    switch = panels.option(panels.RUNNING, "Print one JSON object, with the terms of every bound.", False, "--json")
     keyword = inspect.Parameter.KEYWORD_ONLY
     signature = [
         inspect.Parameter("which", keyword, default=listed, annotation=list[str]),
@@ -150,12 +145,8 @@ def option(argument: Argument) -> Any:
     known = LETTERS.get(argument.name)
     named = argument.kind.__name__ if isinstance(argument.kind, type) else "value"
     kind = {"int": "whole number", "float": "number"}.get(named, named.lower())
-    return typer.Option(
-        None,
-        argument.option,
-        metavar=kind.upper(),
-        help=known.meaning if known else None,
-        rich_help_panel=panels.NUMBERS,
+    return panels.option(
+        panels.NUMBERS, known.meaning if known else None, None, argument.option, metavar=kind.upper()
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.table import Table
 
 from mapl.cli.console import out
+from mapl.cli.dialect.panels import option
 from mapl.errors import InvalidParameter
 from mapl.planning.planner.answer import Answer
 from mapl.planning.planner.ways import USUAL_COLUMNS
@@ -20,27 +20,16 @@ MOST_COLUMNS = 10_000
 
 Costs = Annotated[
     bool,
-    typer.Option(
-        "--costs",
-        help="Tell time and memory on every engine, by some seconds of calibration on made-up rows.",
-        rich_help_panel=COSTS,
+    option(
+        COSTS, "Tell time and memory on every engine, by some seconds of calibration on made-up rows.", "--costs"
     ),
 ]
 Columns = Annotated[
     int | None,
-    typer.Option(
-        help="How many columns of numbers --costs is about.",
-        show_default="those of the sample, or 30",
-        rich_help_panel=COSTS,
-    ),
+    option(COSTS, "How many columns of numbers --costs is about.", show_default="those of the sample, or 30"),
 ]
 Workers = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        help="Processes or workers that --costs is about; -1 for one per processor.",
-        rich_help_panel=COSTS,
-    ),
+    int, option(COSTS, "Processes or workers that --costs is about; -1 for one per processor.", "--jobs")
 ]
 
 

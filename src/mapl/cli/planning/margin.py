@@ -11,6 +11,7 @@ from rich.table import Table
 
 from mapl.cli.console import out, progress_of, tell
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.options.budget import check_delta
 from mapl.cli.options.learner import learner_of
 from mapl.data import read_table
@@ -27,48 +28,25 @@ if TYPE_CHECKING:
 
 def margin(
     public: Path = typer.Argument(metavar="PUBLIC", help="PUBLIC labelled rows: .csv, .parquet or .arrow."),
-    label: str = typer.Option(
-        help="The column of the labels, of two or more classes.", rich_help_panel=panels.TABLES
+    label: str = option(panels.TABLES, "The column of the labels, of two or more classes."),
+    classes: str | None = option(
+        panels.TABLES, "Names of the classes, separated by commas.", None, show_default="those of PUBLIC"
     ),
-    classes: str | None = typer.Option(
-        None,
-        help="Names of the classes, separated by commas.",
-        show_default="those of PUBLIC",
-        rich_help_panel=panels.TABLES,
+    learner: str = option(panels.TEACHERS, "A learner of `mapl learners`, or module:name to import.", "ridge"),
+    sizes: str = option(panels.TEACHERS, "Rows per teacher, separated by commas.", "50,100,200,500"),
+    teachers: int = option(panels.TEACHERS, "How many teachers to train for each size.", 200),
+    epsilon: float | None = option(
+        panels.BUDGET, "With --delta and --queries: print the T and K that follow.", None
     ),
-    learner: str = typer.Option(
-        "ridge", help="A learner of `mapl learners`, or module:name to import.", rich_help_panel=panels.TEACHERS
+    delta: float | None = option(panels.BUDGET, "Failure probability of the privacy budget.", None),
+    queries: int | None = option(panels.BUDGET, "How many questions a run is to answer.", None),
+    failure: float = option(
+        panels.BUDGET, "Probability with which a run with these T and K may fall short.", FAILURE
     ),
-    sizes: str = typer.Option(
-        "50,100,200,500", help="Rows per teacher, separated by commas.", rich_help_panel=panels.TEACHERS
-    ),
-    teachers: int = typer.Option(
-        200, help="How many teachers to train for each size.", rich_help_panel=panels.TEACHERS
-    ),
-    epsilon: float | None = typer.Option(
-        None, help="With --delta and --queries: print the T and K that follow.", rich_help_panel=panels.BUDGET
-    ),
-    delta: float | None = typer.Option(
-        None, help="Failure probability of the privacy budget.", rich_help_panel=panels.BUDGET
-    ),
-    queries: int | None = typer.Option(
-        None, help="How many questions a run is to answer.", rich_help_panel=panels.BUDGET
-    ),
-    failure: float = typer.Option(
-        FAILURE,
-        help="Probability with which a run with these T and K may fall short.",
-        rich_help_panel=panels.BUDGET,
-    ),
-    to: Path | None = typer.Option(
-        None, "--out", help="HTML page to write, with the plot.", rich_help_panel=panels.RUNNING
-    ),
-    jobs: int = typer.Option(
-        -1, help="Processes that train teachers; -1 for one per processor.", rich_help_panel=panels.RUNNING
-    ),
-    seed: int = typer.Option(0, min=0, help="Which rows teach whom.", rich_help_panel=panels.RUNNING),
-    as_json: bool = typer.Option(
-        False, "--json", help="Print one JSON object instead of tables.", rich_help_panel=panels.RUNNING
-    ),
+    to: Path | None = option(panels.RUNNING, "HTML page to write, with the plot.", None, "--out"),
+    jobs: int = option(panels.RUNNING, "Processes that train teachers; -1 for one per processor.", -1),
+    seed: int = option(panels.RUNNING, "Which rows teach whom.", 0, min=0),
+    as_json: bool = option(panels.RUNNING, "Print one JSON object instead of tables.", False, "--json"),
 ) -> None:
     """Measure on PUBLIC rows how clearly teachers of several sizes vote. The result is NOT PRIVATE.
 

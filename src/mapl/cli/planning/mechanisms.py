@@ -7,6 +7,7 @@ from rich.table import Table
 
 from mapl.cli.console import out
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.mechanisms import REGISTRY
 from mapl.release.statement.statement import to_json
 
@@ -19,7 +20,7 @@ KINDS = {
 
 
 def mechanisms(
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object.", rich_help_panel=panels.RUNNING),
+    as_json: bool = option(panels.RUNNING, "Print one JSON object.", False, "--json"),
 ) -> None:
     """List the mechanisms by name; --json also lists the settings that each takes."""
     if as_json:

@@ -9,6 +9,7 @@ import typer
 
 from mapl.cli.console import out, progress_of
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.options.budget import Adjacency, Delta, check_delta
 from mapl.cli.options.columns import Categories, Dropped, choices_of
 from mapl.cli.options.earlier import earlier_runs
@@ -43,123 +44,74 @@ WISHES, EXPECTED = "Wishes", "What to expect"
 
 def plan(
     *,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(help="Privacy budget; left out, it is solved for.", rich_help_panel=panels.BUDGET),
-    ] = None,
+    epsilon: Annotated[float | None, option(panels.BUDGET, "Privacy budget; left out, it is solved for.")] = None,
     delta: Delta,
     adjacency: Annotated[
         Adjacency | None,
-        typer.Option(
-            help="Which tables are compared.",
-            show_default="add-remove, or that of the earlier runs",
-            rich_help_panel=panels.BUDGET,
-        ),
+        option(panels.BUDGET, "Which tables are compared.", show_default="add-remove, or that of the earlier runs"),
     ] = None,
     unit: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that says whose a row is, such as patient_id, or none.", rich_help_panel=panels.BUDGET
-        ),
+        str | None, option(panels.BUDGET, "The column that says whose a row is, such as patient_id, or none.")
     ] = None,
     going_on: Annotated[
         list[Path],
-        typer.Option(
+        option(
+            panels.BUDGET,
+            "Folder of an earlier run on the same people; its promise counts. Repeatable.",
             "--continue",
-            help="Folder of an earlier run on the same people; its promise counts. Repeatable.",
-            rich_help_panel=panels.BUDGET,
         ),
     ] = [],  # noqa: B006 – typer reads it, and nobody else
     rows: Annotated[
-        int | None,
-        typer.Option(
-            help="About how many people the private table has; may be solved for.", rich_help_panel=panels.TABLES
-        ),
+        int | None, option(panels.TABLES, "About how many people the private table has; may be solved for.")
     ] = None,
     queries: Annotated[
-        int | None,
-        typer.Option(
-            help="How many public rows are to be labelled; may be solved for.", rich_help_panel=panels.TABLES
-        ),
+        int | None, option(panels.TABLES, "How many public rows are to be labelled; may be solved for.")
     ] = None,
     classes: Annotated[
         str | None,
-        typer.Option(
+        option(
+            panels.TABLES,
+            "Names of the classes, separated by commas, or how many there are.",
             "--classes",
             "--n-classes",
-            help="Names of the classes, separated by commas, or how many there are.",
             show_default="2, or those of the sample",
-            rich_help_panel=panels.TABLES,
         ),
     ] = None,
     want_answered: Annotated[
         float | None,
-        typer.Option(
-            help="This share (or number) of the questions, losing a point of accuracy to noise at most.",
-            rich_help_panel=WISHES,
-        ),
+        option(WISHES, "This share (or number) of the questions, losing a point of accuracy to noise at most."),
     ] = None,
-    want_accuracy: Annotated[
-        float | None, typer.Option(help="This accuracy of the student.", rich_help_panel=WISHES)
-    ] = None,
+    want_accuracy: Annotated[float | None, option(WISHES, "This accuracy of the student.")] = None,
     learning_curve: Annotated[
-        Path | None,
-        typer.Option(
-            help='The learner\'s error by rows: JSON {"100": 0.2}, or CSV rows,error.', rich_help_panel=EXPECTED
-        ),
+        Path | None, option(EXPECTED, 'The learner\'s error by rows: JSON {"100": 0.2}, or CSV rows,error.')
     ] = None,
-    error_at: Annotated[
-        str | None,
-        typer.Option(help="The same in short, such as 100:0.20,1000:0.16.", rich_help_panel=EXPECTED),
-    ] = None,
+    error_at: Annotated[str | None, option(EXPECTED, "The same in short, such as 100:0.20,1000:0.16.")] = None,
     public_sample: Annotated[
         Path | None,
-        typer.Option(
-            help="PUBLIC labelled rows, on which runs are rehearsed and small teachers are trained.",
-            rich_help_panel=EXPECTED,
-        ),
+        option(EXPECTED, "PUBLIC labelled rows, on which runs are rehearsed and small teachers are trained."),
     ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(help="The column of the labels of --public-sample.", rich_help_panel=EXPECTED),
-    ] = None,
+    label: Annotated[str | None, option(EXPECTED, "The column of the labels of --public-sample.")] = None,
     drop: Dropped = [],  # noqa: B006 – typer reads it, and nobody else
     categories: Categories = [],  # noqa: B006 – typer reads it, and nobody else
     learner: Annotated[
-        str | None,
-        typer.Option(
-            help="The learner to measure: a preset or module:name.", show_default="ridge", rich_help_panel=EXPECTED
-        ),
+        str | None, option(EXPECTED, "The learner to measure: a preset or module:name.", show_default="ridge")
     ] = None,
     agreement: Annotated[
         str | None,
-        typer.Option(
-            help="Instead of a curve: the winner's share of the votes, such as 0.95:0.6,0.7:0.4.",
-            rich_help_panel=EXPECTED,
-        ),
+        option(EXPECTED, "Instead of a curve: the winner's share of the votes, such as 0.95:0.6,0.7:0.4."),
     ] = None,
     votes: Annotated[
         Path | None,
-        typer.Option(
-            help="Instead of a curve: vote counts on PUBLIC questions, as `mapl aggregate` reads them.",
-            rich_help_panel=EXPECTED,
-        ),
+        option(EXPECTED, "Instead of a curve: vote counts on PUBLIC questions, as `mapl aggregate` reads them."),
     ] = None,
-    teachers: Annotated[
-        int | None, typer.Option(help="Fix the number of teachers.", rich_help_panel=panels.TEACHERS)
-    ] = None,
+    teachers: Annotated[int | None, option(panels.TEACHERS, "Fix the number of teachers.")] = None,
     may_abstain: MayAbstain = True,
-    max_abstentions: Annotated[
-        int | None, typer.Option(help="Fix the limit on abstentions.", rich_help_panel=panels.TEACHERS)
-    ] = None,
+    max_abstentions: Annotated[int | None, option(panels.TEACHERS, "Fix the limit on abstentions.")] = None,
     costs: Costs = False,
     columns: Columns = None,
     jobs: Workers = -1,
     memory: Memory = None,
-    to: Annotated[
-        Path | None,
-        typer.Option("--out", help="HTML page to write, with pictures.", rich_help_panel=panels.RUNNING),
-    ] = None,
+    to: Annotated[Path | None, option(panels.RUNNING, "HTML page to write, with pictures.", "--out")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a budget can buy, by moments, cells and teachers, and how to carry it out. Reads nothing private.

@@ -6,7 +6,8 @@ from rich.table import Table
 
 from mapl.cli.console import out
 from mapl.planning.budgets.earlier_runs import EarlierRuns
-from mapl.planning.planner.answer import Answer, not_above, votes_alone
+from mapl.planning.planner.answer import Answer, votes_alone
+from mapl.planning.planner.command_words import not_above
 from mapl.planning.planner.proposal import Proposal
 from mapl.planning.planner.ways import HOW_KNOWN, LearningWay
 from mapl.release.statement.plain_words import at_most
@@ -43,16 +44,19 @@ def show_answer(found: Answer) -> None:
     if found.refused is not None:
         _say(f"No plan for teachers: {found.refused}")
     if found.proposals:
+        out.print()
         out.print(_plans(found))
         if not all(one.calibrated for one in found.proposals):
             _say("* settings to within about a percent; a run settles them.")
         told = _about_students(found)
         if told is not None:
             _say(told)
+        out.print()
         _say("Assumed of the first plan for teachers: " + " ".join(found.best.assumes))
     for way in found.ways if found.others else ():
         if way.plan is None:
             _say(f"Assumed of {_with_terms(found, way)}: {' '.join(way.assumes)}")
+    out.print()
     for place, way in enumerate(found.ways):
         _say(f"{'To carry the first out' if not place else f'By {way.method}'}: {found.way_command(way)}")
         caution = None if way.plan is None else found.caution(way.plan)

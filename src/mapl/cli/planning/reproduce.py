@@ -11,6 +11,7 @@ from rich.table import Column, Table
 
 from mapl.cli.console import out, progress_of
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.errors import InvalidParameter
 from mapl.release.statement.statement import to_json
 
@@ -30,35 +31,21 @@ class Which(StrEnum):
 
 def reproduce(
     paper: Which = typer.Argument(help="The paper, or all of them."),
-    quick: bool = typer.Option(
-        False,
-        "--quick",
-        help="Small sizes: all papers together in a few minutes.",
-        rich_help_panel=panels.RUNNING,
+    quick: bool = option(panels.RUNNING, "Small sizes: all papers together in a few minutes.", False, "--quick"),
+    to: Path = option(
+        panels.RUNNING, "Folder for the pages; each paper gets an .html and a .json.", Path("reproduced"), "--out"
     ),
-    to: Path = typer.Option(
-        Path("reproduced"),
-        "--out",
-        help="Folder for the pages; each paper gets an .html and a .json.",
-        rich_help_panel=panels.RUNNING,
-    ),
-    votes: Path | None = typer.Option(
-        None,
-        help="Folder of the votes of published PATE teachers: DATA_250_teachers.npy and DATA_labels.npy for DATA "
+    votes: Path | None = option(
+        panels.TABLES,
+        "Folder of the votes of published PATE teachers: DATA_250_teachers.npy and DATA_labels.npy for DATA "
         "mnist and adult.",
-        rich_help_panel=panels.TABLES,
-    ),
-    data: Path | None = typer.Option(
-        None, help="Folder with adult.parquet, which counts as public here.", rich_help_panel=panels.TABLES
-    ),
-    claim: str | None = typer.Option(
         None,
-        help="Carry out this claim alone and print its figures; no page is written.",
-        rich_help_panel=panels.RUNNING,
     ),
-    as_json: bool = typer.Option(
-        False, "--json", help="Print one JSON object instead of tables.", rich_help_panel=panels.RUNNING
+    data: Path | None = option(panels.TABLES, "Folder with adult.parquet, which counts as public here.", None),
+    claim: str | None = option(
+        panels.RUNNING, "Carry out this claim alone and print its figures; no page is written.", None
     ),
+    as_json: bool = option(panels.RUNNING, "Print one JSON object instead of tables.", False, "--json"),
 ) -> None:
     """Carry out every checkable claim of a paper: the claim, the command, the numbers, a picture and a verdict.
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from mapl.cli.console import EXHAUSTED, out, progress, tell
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.options.budget import Delta, Epsilon, check_delta
 from mapl.cli.options.running import AsJson, Seed
 from mapl.cli.options.votes import AgreementText, MaxAbstentions, MayAbstain, Mechanism
@@ -109,28 +110,19 @@ def aggregate(
         typer.Argument(metavar="VOTES", help="Vote counts (questions x classes) as .npy, .csv or .parquet."),
     ],
     classes: Annotated[
-        str | None,
-        typer.Option(help="Names of the classes in order, separated by commas.", rich_help_panel=panels.TABLES),
+        str | None, option(panels.TABLES, "Names of the classes in order, separated by commas.")
     ] = None,
     queries: Annotated[
-        int | None,
-        typer.Option(
-            help="Ask the first N questions only; the budget is planned for N.", rich_help_panel=panels.TABLES
-        ),
+        int | None, option(panels.TABLES, "Ask the first N questions only; the budget is planned for N.")
     ] = None,
     per_teacher: Annotated[
-        bool,
-        typer.Option(
-            help="VOTES holds one vote per question and teacher, not counts.", rich_help_panel=panels.TABLES
-        ),
+        bool, option(panels.TABLES, "VOTES holds one vote per question and teacher, not counts.")
     ] = False,
     teachers_in: Annotated[
-        TeachersIn,
-        typer.Option(help="Where --per-teacher votes have the teachers.", rich_help_panel=panels.TABLES),
+        TeachersIn, option(panels.TABLES, "Where --per-teacher votes have the teachers.")
     ] = TeachersIn.columns,
     truth: Annotated[
-        Path | None,
-        typer.Option(help="Known labels, one per question, to print the accuracy.", rich_help_panel=panels.TABLES),
+        Path | None, option(panels.TABLES, "Known labels, one per question, to print the accuracy.")
     ] = None,
     epsilon: Epsilon,
     delta: Delta,
@@ -138,38 +130,19 @@ def aggregate(
     may_abstain: MayAbstain = True,
     max_abstentions: MaxAbstentions = None,
     agreement: AgreementText = None,
-    sigma: Annotated[
-        float | None, typer.Option(help="Standard deviation of the noise on every count.", rich_help_panel=SETTINGS)
-    ] = None,
+    sigma: Annotated[float | None, option(SETTINGS, "Standard deviation of the noise on every count.")] = None,
     sigma_test: Annotated[
-        float | None,
-        typer.Option(help="Standard deviation of the noise on a consensus test.", rich_help_panel=SETTINGS),
+        float | None, option(SETTINGS, "Standard deviation of the noise on a consensus test.")
     ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Votes that a consensus test asks for.", rich_help_panel=SETTINGS)
-    ] = None,
-    max_answers: Annotated[
-        int | None, typer.Option(help="Halt after this many answers.", rich_help_panel=SETTINGS)
-    ] = None,
-    order: Annotated[
-        float | None, typer.Option(help="Renyi order that a mechanism is designed for.", rich_help_panel=SETTINGS)
-    ] = None,
-    share: Annotated[
-        float | None,
-        typer.Option(help="Share of the budget for a mechanism's first stage.", rich_help_panel=SETTINGS),
-    ] = None,
+    threshold: Annotated[float | None, option(SETTINGS, "Votes that a consensus test asks for.")] = None,
+    max_answers: Annotated[int | None, option(SETTINGS, "Halt after this many answers.")] = None,
+    order: Annotated[float | None, option(SETTINGS, "Renyi order that a mechanism is designed for.")] = None,
+    share: Annotated[float | None, option(SETTINGS, "Share of the budget for a mechanism's first stage.")] = None,
     epsilon_each: Annotated[
-        float | None,
-        typer.Option(help="Epsilon of every single answer of a single prediction.", rich_help_panel=SETTINGS),
+        float | None, option(SETTINGS, "Epsilon of every single answer of a single prediction.")
     ] = None,
     to: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="Folder for the result.",
-            show_default="./<votes>.mapl",
-            rich_help_panel=panels.RUNNING,
-        ),
+        Path | None, option(panels.RUNNING, "Folder for the result.", "--out", show_default="./<votes>.mapl")
     ] = None,
     seed: Seed = None,
     as_json: AsJson = False,
@@ -258,7 +231,7 @@ def table(result: Result) -> Table:
     shown.add_row("parameters", ", ".join(f"{k} {_short(v)}" for k, v in said.parameters.items()))
     shown.add_row(
         "epsilon guaranteed",
-        f"{at_most(said.guaranteed_epsilon)} at delta {said.delta:g}, of {said.budget_epsilon:g}",
+        f"{at_most(said.guaranteed_epsilon)} at delta {said.delta:g}, of {said.budget_epsilon:g} allowed",
     )
     shown.add_row(
         "epsilon spent",

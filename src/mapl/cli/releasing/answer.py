@@ -11,6 +11,7 @@ from rich.table import Table
 
 from mapl.cli.console import out, progress_of, warn
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.options.budget import Epsilon, Neighbours, check_delta
 from mapl.cli.options.labels import LabelValuesText, label_values_of, tell_owner
 from mapl.cli.options.running import AsJson, RunOut, Seed
@@ -36,83 +37,63 @@ def answer(
     private: PrivateTable,
     label: Label,
     classes: Annotated[
-        str,
-        typer.Option(
-            help="The two classes, separated by a comma; never read off PRIVATE.", rich_help_panel=panels.TABLES
-        ),
+        str, option(panels.TABLES, "The two classes, separated by a comma; never read off PRIVATE.")
     ],
     label_values: LabelValuesText = None,
     questions: Annotated[
-        Path,
-        typer.Option(
-            help="The questions: rows with the same columns, with or without labels.",
-            rich_help_panel=panels.TABLES,
-        ),
+        Path, option(panels.TABLES, "The questions: rows with the same columns, with or without labels.")
     ],
     features: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns that rules look at, separated by commas.",
-            show_default="all",
-            rich_help_panel=panels.TABLES,
-        ),
+        str | None, option(panels.TABLES, "Columns that rules look at, separated by commas.", show_default="all")
     ] = None,
     rows: Annotated[
         int | None,
-        typer.Option(
+        option(
+            panels.TABLES,
+            "With add-remove: about how many rows PRIVATE has, as far as the public knows.",
             min=1,
             max=10**12,
-            help="With add-remove: about how many rows PRIVATE has, as far as the public knows.",
-            rich_help_panel=panels.TABLES,
         ),
     ] = None,
     epsilon: Epsilon,
     delta: Annotated[
-        float,
-        typer.Option(
-            help="With a delta many answers compose better; 0 is pure privacy.", rich_help_panel=panels.BUDGET
-        ),
+        float, option(panels.BUDGET, "With a delta many answers compose better; 0 is pure privacy.")
     ] = 0.0,
     adjacency: Annotated[
         Neighbours,
-        typer.Option(
-            help="Which tables are compared; under replace-one the number of rows is public.",
-            rich_help_panel=panels.BUDGET,
-        ),
+        option(panels.BUDGET, "Which tables are compared; under replace-one the number of rows is public."),
     ] = Neighbours.replace_one,
     unit: Annotated[
         str | None,
-        typer.Option(
-            help="Only none: every record stands for itself. Asked for where columns of the questions look like "
-            "ids.",
-            rich_help_panel=panels.BUDGET,
+        option(
+            panels.BUDGET,
+            "Only none: every record stands for itself. Asked for where columns of the questions look like ids.",
         ),
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
-            help="padded-stumps, stable, realizable, gibbs, two-stage, auto (the least bound), or semi-private: "
+        option(
+            panels.METHOD,
+            "padded-stumps, stable, realizable, gibbs, two-stage, auto (the least bound), or semi-private: "
             "one release for all questions, which then count as public.",
-            rich_help_panel=panels.METHOD,
         ),
     ] = "auto",
     model: Annotated[
         str,
-        typer.Option(
-            help="The rules: thresholds, stumps, intervals, unions:3, rectangles, halfspaces, conjunctions:2, "
+        option(
+            panels.METHOD,
+            "The rules: thresholds, stumps, intervals, unions:3, rectangles, halfspaces, conjunctions:2, "
             "decision-lists:2.",
-            rich_help_panel=panels.METHOD,
         ),
     ] = "stumps",
     realizable: Annotated[
-        bool,
-        typer.Option(help="Declare that some rule of the class is never wrong.", rich_help_panel=panels.METHOD),
+        bool, option(panels.METHOD, "Declare that some rule of the class is never wrong.")
     ] = False,
     alpha: Annotated[
         float | None,
-        typer.Option(
-            help="The error above the best rule that is wanted; refused, with the rows it takes, if out of reach.",
-            rich_help_panel=panels.METHOD,
+        option(
+            panels.METHOD,
+            "The error above the best rule that is wanted; refused, with the rows it takes, if out of reach.",
         ),
     ] = None,
     to: RunOut,
@@ -184,7 +165,7 @@ def table(told: ToldAnswers, folder: Path) -> Table:
         shown.add_row("accuracy", f"{told.accuracy:.2%} of {len(told.labels)} questions, by their own labels")
     shown.add_row(
         "epsilon guaranteed",
-        f"{at_most(said.guaranteed_epsilon)} at delta {said.delta:g}, of {said.budget_epsilon:g}",
+        f"{at_most(said.guaranteed_epsilon)} at delta {said.delta:g}, of {said.budget_epsilon:g} allowed",
     )
     shown.add_row("adjacency", said.adjacency)
     shown.add_row("unit", said.unit)

@@ -46,7 +46,7 @@ from mapl.release import Ledger, Limits, Released, Statement
 from mapl.release.files.labels import labels_table
 from mapl.release.files.write_once import write_once
 from mapl.release.ledger.sqlite import SqliteLedger
-from mapl.types import Budget, Labels, RecordAdjacency, ShowProgress, State
+from mapl.types import Budget, Labels, RecordAdjacency, ShowProgress, Silent, State
 
 VERB = "answer"
 
@@ -109,7 +109,7 @@ class ToldAnswers:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AnswerInputs:
+class AnswerInputs(Silent):
     """Both tables as numbers: private records with their labels, and the different questions in their order."""
 
     points: Points
@@ -123,9 +123,6 @@ class AnswerInputs:
         """The questions without repetitions; those are free."""
         first = {question_key(row): i for i, row in reversed(list(enumerate(self.questions)))}
         return self.questions[sorted(first.values())]
-
-    def __repr__(self) -> str:
-        return "Given(private)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from mapl.cli.console import out, tell
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.options.service_extra import service_extra
 from mapl.release.statement.statement import to_json
 
@@ -28,31 +29,21 @@ app = typer.Typer(
 )
 
 RUN = typer.Argument(metavar="RUN", help="The folder that mapl teach wrote.")
-LEDGER = typer.Option(
-    None,
-    envvar="MAPL_LEDGER",
-    help="Where the server's ledger is, if not in RUN/private.",
-    rich_help_panel=panels.SERVER,
-)
-AS_JSON = typer.Option(False, "--json", help="Print one JSON object.", rich_help_panel=panels.RUNNING)
+LEDGER = option(panels.SERVER, "Where the server's ledger is, if not in RUN/private.", None, envvar="MAPL_LEDGER")
+AS_JSON = option(panels.RUNNING, "Print one JSON object.", False, "--json")
 ID = typer.Argument(metavar="ID", help="The id of the key, as mapl keys list shows it.")
-EXPIRES = typer.Option(
-    None,
-    help="When it ends: 90d, 12h, a day (2027-01-31) or a time, in UTC.",
-    show_default="never",
-    rich_help_panel=panels.KEY,
+EXPIRES = option(
+    panels.KEY, "When it ends: 90d, 12h, a day (2027-01-31) or a time, in UTC.", None, show_default="never"
 )
 
 
 @app.command()
 def create(
     run: Path = RUN,
-    name: str = typer.Option(help="Whose key it is, for the list.", rich_help_panel=panels.KEY),
-    scope: str = typer.Option(
-        "ask", help="What it is for, separated by commas: ask, read, admin.", rich_help_panel=panels.KEY
-    ),
-    most: int | None = typer.Option(
-        None, min=1, help="How many new questions it may ask.", show_default="no limit", rich_help_panel=panels.KEY
+    name: str = option(panels.KEY, "Whose key it is, for the list."),
+    scope: str = option(panels.KEY, "What it is for, separated by commas: ask, read, admin.", "ask"),
+    most: int | None = option(
+        panels.KEY, "How many new questions it may ask.", None, min=1, show_default="no limit"
     ),
     expires: str | None = EXPIRES,
     ledger: str | None = LEDGER,
@@ -76,17 +67,14 @@ def create(
 def rotate(
     run: Path = RUN,
     id: str = ID,
-    expires: str | None = typer.Option(
+    expires: str | None = option(
+        panels.KEY,
+        "When the new one ends: 90d, 12h, a day (2027-01-31) or a time, in UTC.",
         None,
-        help="When the new one ends: 90d, 12h, a day (2027-01-31) or a time, in UTC.",
         show_default="when the old one would have",
-        rich_help_panel=panels.KEY,
     ),
-    overlap: str | None = typer.Option(
-        None,
-        help="How long the old key stays valid beside the new one: 12h, 7d.",
-        show_default="not at all",
-        rich_help_panel=panels.KEY,
+    overlap: str | None = option(
+        panels.KEY, "How long the old key stays valid beside the new one: 12h, 7d.", None, show_default="not at all"
     ),
     ledger: str | None = LEDGER,
     as_json: bool = AS_JSON,

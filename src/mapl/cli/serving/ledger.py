@@ -12,6 +12,7 @@ import typer
 
 from mapl.cli.console import out
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.errors import InvalidParameter, PlanMismatch
 from mapl.release.statement.statement import to_json
 
@@ -26,16 +27,14 @@ app = typer.Typer(
 )
 
 RUN = typer.Argument(metavar="RUN", help="The folder of a run, a ledger file, or the address of a ledger.")
-LEDGER = typer.Option(
-    None,
-    help="Where the run keeps its ledger if not in its folder: sqlite:///PATH or postgresql://...",
-    rich_help_panel=panels.CHAIN,
+LEDGER = option(
+    panels.CHAIN, "Where the run keeps its ledger if not in its folder: sqlite:///PATH or postgresql://...", None
 )
-AS_JSON = typer.Option(False, "--json", help="Print one JSON object.", rich_help_panel=panels.RUNNING)
-HEAD = typer.Option(
+AS_JSON = option(panels.RUNNING, "Print one JSON object.", False, "--json")
+HEAD = option(
+    panels.CHAIN,
+    "A head that was exported or printed before, HASH or NUMBER:HASH; it must be part of the chain.",
     None,
-    help="A head that was exported or printed before, HASH or NUMBER:HASH; it must be part of the chain.",
-    rich_help_panel=panels.CHAIN,
 )
 
 
@@ -84,19 +83,12 @@ def verify(run: str = RUN, head: str | None = HEAD, ledger: str | None = LEDGER,
 @app.command()
 def export(
     run: str = RUN,
-    to: Path | None = typer.Option(
-        None,
-        "--out",
-        help="A new file for the chain.",
-        show_default="standard output",
-        rich_help_panel=panels.RUNNING,
+    to: Path | None = option(
+        panels.RUNNING, "A new file for the chain.", None, "--out", show_default="standard output"
     ),
     ledger: str | None = LEDGER,
-    as_json: bool = typer.Option(
-        False,
-        "--json",
-        help="Print one JSON object instead of one line for each entry.",
-        rich_help_panel=panels.RUNNING,
+    as_json: bool = option(
+        panels.RUNNING, "Print one JSON object instead of one line for each entry.", False, "--json"
     ),
 ) -> None:
     """Write the public chain as JSON, one entry on a line. Keep it elsewhere: its last hash unlocks a backup."""
@@ -142,11 +134,7 @@ def backup(
 @app.command()
 def unlock(
     run: str = RUN,
-    head: str = typer.Option(
-        ...,
-        help="The newest head that was exported or printed; it must be in the chain.",
-        rich_help_panel=panels.CHAIN,
-    ),
+    head: str = option(panels.CHAIN, "The newest head that was exported or printed; it must be in the chain.", ...),
     ledger: str | None = LEDGER,
     as_json: bool = AS_JSON,
 ) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from mapl.cli.console import tell, warn
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.options.running import AsJson
 from mapl.cli.options.service_extra import service_extra
 from mapl.release.statement.statement import to_json
@@ -20,85 +21,68 @@ def serve(
     run: Path = typer.Argument(
         metavar="RUN", help="The folder that mapl teach wrote, or one that holds several such."
     ),
-    host: str = typer.Option("127.0.0.1", help="The address to listen at.", rich_help_panel=panels.SERVER),
-    port: int = typer.Option(8000, min=0, max=65535, help="The port to listen at.", rich_help_panel=panels.SERVER),
-    ledger: str | None = typer.Option(
+    host: str = option(panels.SERVER, "The address to listen at.", "127.0.0.1"),
+    port: int = option(panels.SERVER, "The port to listen at.", 8000, min=0, max=65535),
+    ledger: str | None = option(
+        panels.SERVER,
+        "sqlite:///FILE or postgresql://...",
         None,
         envvar="MAPL_LEDGER",
-        help="sqlite:///FILE or postgresql://...",
         show_default="RUN/private/ledger.sqlite",
-        rich_help_panel=panels.SERVER,
     ),
-    student: Path | None = typer.Option(
-        None, help="A student.skops, or the run it is in, for free predictions.", rich_help_panel=panels.SERVER
+    student: Path | None = option(
+        panels.SERVER, "A student.skops, or the run it is in, for free predictions.", None
     ),
-    workers: int = typer.Option(
-        1, min=1, max=64, help="Processes; all of them share the ledger.", rich_help_panel=panels.SERVER
-    ),
-    witness: Path | None = typer.Option(
+    workers: int = option(panels.SERVER, "Processes; all of them share the ledger.", 1, min=1, max=64),
+    witness: Path | None = option(
+        panels.SERVER,
+        "A file on another disk that is told the head with every answer; a ledger without it is refused.",
         None,
-        help="A file on another disk that is told the head with every answer; a ledger without it is refused.",
-        rich_help_panel=panels.SERVER,
     ),
-    head: str | None = typer.Option(
+    head: str | None = option(
+        panels.SERVER,
+        "A head you noted, HASH or NUMBER:HASH; a ledger without it is refused.",
         None,
         metavar="HEAD",
-        help="A head you noted, HASH or NUMBER:HASH; a ledger without it is refused.",
-        rich_help_panel=panels.SERVER,
     ),
-    rate: float | None = typer.Option(
-        None,
-        min=0.001,
-        help="Rows per second, API key and worker, on average.",
-        show_default="50000",
-        rich_help_panel=panels.REQUESTS,
+    rate: float | None = option(
+        panels.REQUESTS, "Rows per second, API key and worker, on average.", None, min=0.001, show_default="50000"
     ),
-    most_rows: int | None = typer.Option(
+    most_rows: int | None = option(
+        panels.REQUESTS,
+        "Rows that one request may have.",
         None,
         "--most-rows",
         "--rows",
         min=1,
-        help="Rows that one request may have.",
         show_default="10000",
-        rich_help_panel=panels.REQUESTS,
     ),
-    tick: float | None = typer.Option(
-        None,
-        help="Replies leave after whole multiples of so many milliseconds.",
-        show_default="2",
-        rich_help_panel=panels.REQUESTS,
+    tick: float | None = option(
+        panels.REQUESTS, "Replies leave after whole multiples of so many milliseconds.", None, show_default="2"
     ),
-    allow_host: list[str] = typer.Option(
-        [],
-        help="A name this server may be called by; repeatable.",
-        show_default="any",
-        rich_help_panel=panels.REQUESTS,
+    allow_host: list[str] = option(
+        panels.REQUESTS, "A name this server may be called by; repeatable.", [], show_default="any"
     ),
-    access_log: bool = typer.Option(
-        False,
-        help="Write id, method, route, status, caller and milliseconds of every request.",
-        rich_help_panel=panels.RUNNING,
+    access_log: bool = option(
+        panels.RUNNING, "Write id, method, route, status, caller and milliseconds of every request.", False
     ),
-    alert_at: list[float] = typer.Option(
+    alert_at: list[float] = option(
+        panels.RUNNING,
+        "A share of the budget left at which to tell; repeatable.",
         [],
         min=0.0,
         max=0.999,
-        help="A share of the budget left at which to tell; repeatable.",
         show_default="0.2, 0.05, 0",
-        rich_help_panel=panels.RUNNING,
     ),
-    alert_url: str | None = typer.Option(
-        None,
-        envvar="MAPL_ALERT_URL",
-        help="An address that is told, too, by POST of a JSON object.",
-        rich_help_panel=panels.RUNNING,
+    alert_url: str | None = option(
+        panels.RUNNING, "An address that is told, too, by POST of a JSON object.", None, envvar="MAPL_ALERT_URL"
     ),
-    telemetry_url: str | None = typer.Option(
+    telemetry_url: str | None = option(
+        panels.RUNNING,
+        "Where spans of requests are sent, by OTLP over HTTP.",
         None,
         envvar="MAPL_TELEMETRY_URL",
-        help="Where spans of requests are sent, by OTLP over HTTP.",
         show_default="nowhere",
-        rich_help_panel=panels.RUNNING,
     ),
     as_json: AsJson = False,
 ) -> None:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from mapl.cli.console import out, progress_of, warn
 from mapl.cli.dialect import panels
+from mapl.cli.dialect.panels import option
 from mapl.cli.options.amounts import TIME_LIMIT, bytes_or_none, number_or_auto, seconds_or_none
 from mapl.cli.options.budget import Adjacency, Compared, Delta, Epsilon, Unit, check_delta
 from mapl.cli.options.columns import HOW_TO_CHANGE, Categories, Dropped, choices_of
@@ -42,11 +43,7 @@ def teach(
     private: PrivateTable,
     label: Label,
     public: Annotated[
-        Path,
-        typer.Option(
-            help="Some public rows with the same columns; they need not be asked about.",
-            rich_help_panel=panels.TABLES,
-        ),
+        Path, option(panels.TABLES, "Some public rows with the same columns; they need not be asked about.")
     ],
     form: InputFormat = None,
     classes: ClassNames = None,
@@ -58,10 +55,7 @@ def teach(
     memory: Memory = None,
     epsilon: Epsilon,
     delta: Delta,
-    queries: Annotated[
-        int,
-        typer.Option(help="How many different questions the budget is planned for.", rich_help_panel=panels.BUDGET),
-    ],
+    queries: Annotated[int, option(panels.BUDGET, "How many different questions the budget is planned for.")],
     unit: Unit = None,
     adjacency: Compared = Adjacency.add_remove,
     learner: LearnerName = None,

@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.types import Singles
+from mapl.types import Silent, Singles
 
 WIDE = 8
 """From so many columns on, that have a single one among them, it is quicker to be told where it is."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class EncodedRows:
+class EncodedRows(Silent):
     """What an encoder returns, a row of which is a few numbers and a few ones.
 
     Parameters
@@ -59,13 +59,12 @@ class EncodedRows:
 
     def toarray(self) -> Singles:
         """Return all columns side by side."""
+        if not self.ones.shape[1]:
+            return self.full
         out = np.zeros((len(self.full), self.width + 1), dtype=np.float32)
         out[np.arange(len(out))[:, None], self.ones] = 1
         out[:, self.columns] = self.full
         return out[:, :-1]
-
-    def __repr__(self) -> str:
-        return "EncodedRows(private)"
 
 
 class BlankRows:

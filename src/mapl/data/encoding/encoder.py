@@ -74,6 +74,11 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         layout.check(rows)
         return layout.encode_shortly(rows)
 
+    @property
+    def groups(self) -> tuple[slice, ...]:
+        """Where in the result the values of each category stand, and the bins of each number."""
+        return self._layout().groups if type(self) is Encoder else ()
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return what each column of the result is."""
         return np.array(list(self._layout().names()), dtype=object)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -75,16 +75,20 @@ class RowLayout:
         yield from (len(declared.cuts) + 1 for declared in self.numbers if self.bins and declared.cuts)
 
     @property
+    def groups(self) -> tuple[slice, ...]:
+        """Where the columns of each category stand, and the bins of each number: of these a row has at most one."""
+        ends = accumulate(self._groups(), initial=self._n_first)
+        return tuple(slice(start, stop) for start, stop in pairwise(ends))
+
+    @property
     def _n_wide(self) -> int:
         return sum(width >= WIDE for width in self._groups())
 
     def _full_columns(self) -> NDArray[np.int64]:
         """Return which columns are in no wide group."""
         full = np.full(self.width, True)
-        at = self._n_first
-        for width in self._groups():
-            full[at : at + width] = width < WIDE
-            at += width
+        for group in self.groups:
+            full[group] = group.stop - group.start < WIDE
         return np.flatnonzero(full)
 
     @property

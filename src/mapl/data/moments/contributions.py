@@ -21,7 +21,7 @@ from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import Rows, n_rows, take
 from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import unit_bytes
-from mapl.types import Floats, Integers, Labels
+from mapl.types import Floats, Integers, Labels, Silent
 
 ROWS_AT_ONCE = 4096
 """Products of at most 2^40 steps each add up to at most 2^53 in a block."""
@@ -32,7 +32,7 @@ CELLS_AT_ONCE = 1 << 24
 NUMBERS_AT_ONCE = 1 << 18
 """So many numbers of vectors are computed at a time, few enough to stay in the processor's cache on the way."""
 
-CARRY_BITS = 40
+CARRY_BITS, FEW_COLUMNS = 40, 3
 
 MOST_KEPT = 512 << 20
 """So many bytes of vectors are kept from round to round; those of larger tables are computed anew."""
@@ -89,7 +89,7 @@ class Clip:
         return self.bound / (self.residual_reach * SAFE * UNIT)
 
 
-class ExactSums:
+class ExactSums(Silent):
     """Sums of whole numbers that never overflow: the lower 40 bits, and how often they were full."""
 
     def __init__(self, n: int) -> None:
@@ -119,12 +119,9 @@ class ExactSums:
     def _is_long(self) -> bool:
         return bool(np.abs(self.high).max(initial=0) >= 1 << (62 - CARRY_BITS))
 
-    def __repr__(self) -> str:
-        return "ExactSums(private)"
-
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Crowd:
+class Crowd(Silent):
     """The rows of a private table, sorted by whose they are."""
 
     rows: PrivateRows
@@ -190,9 +187,6 @@ class Crowd:
                 kept[start + first : start + first + n_rows(some)] = vectors(some)
         return replace(self, rows=PrivateRows(kept))
 
-    def __repr__(self) -> str:
-        return "Crowd(private)"
-
 
 class Contribution(Protocol):
     """What a record adds: the product of its public vector with its residual, a vector that its label decides."""
@@ -222,7 +216,7 @@ def sum_contributions(crowd: Crowd, contribution: Contribution, clip: Clip) -> E
         products = np.zeros(contribution.shape)
         for start, some in _parts(contribution.encode(rows), contribution.shape):
             vectors, residuals = contribution.measure(some, labels[start : start + n_rows(some)])
-            products += vectors.T @ _cut(residuals, clip)
+            products += _products(vectors, _cut(residuals, clip))
         sums.add(np.append(products.ravel().astype(np.int64), clip.count * len(labels)))
     for places in crowd.several:
         step = means_at_once(contribution.shape, places.shape[1])
@@ -238,6 +232,13 @@ def _parts(rows: Rows, shape: tuple[int, int]) -> Iterator[tuple[int, Rows]]:
     step = max(1, n if is_wide(shape) else NUMBERS_AT_ONCE // shape[0])
     for start in range(0, n, step):
         yield start, rows if step >= n else rows[start : start + step]
+
+
+def _products(vectors: Any, residuals: Floats) -> Floats:
+    """Add up products, exactly whatever the order; of few columns one by one, which is quicker."""
+    if residuals.shape[1] > FEW_COLUMNS or not isinstance(vectors, np.ndarray):
+        return np.asarray(vectors.T @ residuals)
+    return np.stack([np.ascontiguousarray(column) @ vectors for column in residuals.T], axis=1)
 
 
 def _cut(residuals: Floats, clip: Clip) -> Floats:

@@ -18,12 +18,13 @@ from mapl.data.tables.table import PrivateTable
 from mapl.data.units.keyed_hash import KeyedHash
 from mapl.data.units.shards import ShardKey, unit_bytes
 from mapl.errors import GuaranteeBroken
+from mapl.types import Silent
 
 PURPOSE = b"mapl rounds of sums"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CrowdParts:
+class CrowdParts(Silent):
     """The people of a private table, and to which round each of their records belongs."""
 
     crowd: Crowd
@@ -65,6 +66,3 @@ class CrowdParts:
         )
         several = tuple(places[mine[places[:, 0]]] for places in self.crowd.several)
         return replace(self.crowd, alone=alone, several=several)
-
-    def __repr__(self) -> str:
-        return "CrowdParts(private)"

@@ -75,24 +75,28 @@ class FeatureMap:
     def width(self) -> int:
         return int(self.turn.shape[1])
 
-    def lengths(self, encoded: NDArray[Any]) -> Floats:
+    def lengths(self, encoded: NDArray[Any] | EncodedRows) -> Floats:
         """Return by what the vector of each row is divided; for people who want to read a model."""
-        return np.asarray(np.maximum(np.linalg.norm(_on_grid(encoded) @ self.turn, axis=1), 1.0))
+        return np.asarray(np.maximum(np.linalg.norm(self._turned(encoded), axis=1), 1.0))
 
     def __call__(self, encoded: NDArray[Any] | EncodedRows) -> Floats:
         """Return each row's vector: whole numbers, a function of that row alone."""
+        return scale_rows(self._turned(encoded))
+
+    def _turned(self, encoded: NDArray[Any] | EncodedRows) -> Floats:
+        """Return encoded rows along the directions of the map, exactly."""
         if not isinstance(encoded, EncodedRows):
-            return scale_rows(_on_grid(encoded) @ self.turn)
+            return np.asarray(_on_grid(encoded) @ self.turn)
         import scipy.sparse as sp  # predicting never comes here, and does without its import
 
         n, n_groups = encoded.ones.shape
         if not n_groups:
-            return self(encoded.full)
+            return self._turned(encoded.full)
         numbers = _on_grid(encoded.full) @ self.turn[[*encoded.columns, -1]]
         ends = np.arange(0, n * n_groups + 1, n_groups, dtype=np.int32)
         ones = sp.csr_array((np.ones(n * n_groups), encoded.ones.ravel(), ends), shape=(n, len(self._of_ones)))
         numbers += ones @ self._of_ones  # exact, in this order as in any other
-        return scale_rows(numbers)
+        return np.asarray(numbers)
 
     @cached_property
     def _of_ones(self) -> Floats:
@@ -103,15 +107,18 @@ class FeatureMap:
 
 
 def scale_rows(numbers: Floats) -> Floats:
-    """Scale every row of whole numbers to a norm of at most 2^18, rounded towards zero; a row of zeros stays."""
+    """Scale every row of whole numbers to a norm of at most 2^18, rounded towards zero; a row of zeros stays.
+
+    The numbers are written over: to take memory anew takes longer than to compute.
+    """
     largest = np.maximum(numbers.max(axis=1, initial=0.0), -numbers.min(axis=1, initial=0.0))
     _, exponent = np.frexp(largest)
     bits = min(NORM_BITS, (SUM_BITS - math.ceil(math.log2(max(1, numbers.shape[1])))) // 2)
-    whole = numbers * np.ldexp(1.0, bits - exponent)[:, None]  # powers of two: nothing is rounded here
-    np.rint(whole, out=whole)
-    squares = np.einsum("ij,ij->i", whole, whole)
-    whole *= (UNIT * MARGIN / np.sqrt(np.maximum(squares, 1.0)))[:, None]
-    return np.asarray(np.trunc(whole, out=whole))
+    numbers *= np.ldexp(1.0, bits - exponent)[:, None]  # powers of two: nothing is rounded here
+    np.rint(numbers, out=numbers)
+    squares = np.einsum("ij,ij->i", numbers, numbers)
+    numbers *= (UNIT * MARGIN / np.sqrt(np.maximum(squares, 1.0)))[:, None]
+    return np.asarray(np.trunc(numbers, out=numbers))
 
 
 def with_constant(encoded: NDArray[Any]) -> Floats:

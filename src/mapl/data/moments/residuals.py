@@ -42,9 +42,17 @@ class Residuals:
     def measure(self, rows: Rows, labels: Labels) -> tuple[Floats, Floats]:
         """Return vectors and residuals; the residual of an even guess has norm sqrt(1 - 1/C)."""
         found = self.vectors(rows)
-        residuals = -class_chances((found @ self.weights) / UNIT)
+        residuals = -class_chances(self._scores(found))
         residuals[np.arange(len(labels)), labels] += 1.0
         return found, residuals
+
+    def _scores(self, found: Floats) -> Floats:
+        """Return exact scores up to what classes share: of two, by how much the second is ahead of the first."""
+        if self.shape[1] != 2:
+            return np.asarray((found @ self.weights) / UNIT)
+        scores = np.zeros((len(found), 2))
+        np.divide(found @ (self.weights[:, 1] - self.weights[:, 0]), UNIT, out=scores[:, 1])
+        return scores
 
 
 def on_grid(weights: Floats) -> Floats:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from mapl.types import Floats, Integers
+from mapl.types import Floats, Integers, Silent
 
 LARGEST_RESIDUAL = 2.0
 """Where the numbers of a residual are cut off; labels and probabilities never differ by more than 1."""
@@ -66,7 +66,7 @@ def is_wide(shape: tuple[int, int]) -> bool:
 
 
 @dataclass(slots=True, repr=False)
-class DenseMeans:
+class DenseMeans(Silent):
     """Means of vectors that are full of numbers."""
 
     n_units: int
@@ -90,12 +90,9 @@ class DenseMeans:
         means = np.trunc(self.total * shortening_factor(norms, self.size, self.reach)[:, None])
         return np.asarray(means.astype(np.int64).sum(axis=0))
 
-    def __repr__(self) -> str:
-        return "DenseMeans(private)"
-
 
 @dataclass(slots=True, repr=False)
-class SparseMeans:
+class SparseMeans(Silent):
     """Means of vectors that are mostly zeros, such as those of words."""
 
     n_units: int
@@ -127,9 +124,6 @@ class SparseMeans:
         sums = np.zeros(self.width, dtype=np.int64)
         np.add.at(sums, self.total.indices, np.trunc(numbers * factor[units]).astype(np.int64))
         return sums
-
-    def __repr__(self) -> str:
-        return "SparseMeans(private)"
 
 
 def in_steps(residuals: Floats, scale: float) -> Floats:

@@ -253,7 +253,7 @@ def illegible(name: str, kind: str, what: str) -> InvalidData:
     """Say that some cells of a column are not what the schema declares."""
     advice = {
         "number": "write numbers with a point and leave missing ones empty",
-        "date": "write dates like 2024-01-31 or 2024-01-31 13:45:00, or declare their order (docs/learn.md)",
+        "date": "write dates like 2024-01-31 or 2024-01-31 13:45:00, or declare their order (docs/reading.md)",
         "image": "every image must have the same number of values",
     }.get(kind, "write it as text")
     if not takes("schema"):

@@ -15,20 +15,18 @@ import pyarrow.compute as pc
 
 from mapl.data.reading.entries import MISSING_NUMBERS, decode, images, is_list, moments, places, reals, texts
 from mapl.data.tables.column import Column
+from mapl.types import Silent
 
 REFUSED = ("number", "date", "image")
 """The kinds of which a public cell is refused that cannot be read; an unknown category is no mistake."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Gaps:
+class Gaps(Silent):
     """How many cells of a column are empty, and how many say something else than the schema declares. Private."""
 
     empty: int
     illegible: int
-
-    def __repr__(self) -> str:
-        return "Gaps(private)"
 
 
 def gaps_of(declared: Column, cells: Any, read: Any = None) -> Gaps:

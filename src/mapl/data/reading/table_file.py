@@ -5,7 +5,6 @@ pyarrow's complaints may quote a cell, so they are sorted by kind and told in ot
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,11 +17,11 @@ import pyarrow.parquet
 
 from mapl.data.reading.conform import conform_table, whole
 from mapl.data.reading.csv_rows import TornLines, each_block, gather_blocks, read_private_csv
-from mapl.data.reading.entries import MISSING_NUMBERS, is_text
+from mapl.data.reading.entries import is_text
 from mapl.data.reading.files import content_of, drop_index, first_lines, is_number, is_range, kind_of, readable
 from mapl.data.reading.json_lines import as_csv, json_blocks, list_columns, names_of, public_records
-from mapl.data.reading.sound_text import sound
-from mapl.data.reading.text_file import COMPRESSED, JSON_LINES, SEPARATORS, open_text, separator
+from mapl.data.reading.public_csv import NOT_UTF8, read_public_csv
+from mapl.data.reading.text_file import COMPRESSED, JSON_LINES, SEPARATORS
 from mapl.data.tables.rows import check_rows, native
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData
@@ -38,7 +37,6 @@ CONTENTS = {
 
 PRIVATE = "private rows"
 ROWS_AT_ONCE = 1 << 16
-NOT_UTF8 = "{path} is not text in UTF-8; save it again with that encoding."
 
 
 def read_table(path: Path, *, what: str, schema: Schema | None = None, as_text: Sequence[str] = ()) -> pa.Table:
@@ -203,7 +201,7 @@ def _private_header(path: Path, what: str, schema: Schema) -> tuple[list[str], i
 def _read_csv(path: Path, what: str, as_text: tuple[str, ...]) -> pa.Table:
     # Private labels may stand beside public features, and none of them refuses the file.
     header, skip = _header(path, what, "replace" if as_text else "strict")
-    return _with_texts(path, header, skip, as_text)
+    return read_public_csv(path, header, skip, as_text)
 
 
 def _read_json_lines(path: Path, what: str, as_text: tuple[str, ...]) -> pa.Table:
@@ -215,63 +213,10 @@ def _read_json_lines(path: Path, what: str, as_text: tuple[str, ...]) -> pa.Tabl
     plain = [name for name in found if name not in lists]
     if not plain:
         return pa.table(lists)
-    table = _with_texts(path, plain, 1, as_text, as_csv(records, plain))
+    table = read_public_csv(path, plain, 1, as_text, as_csv(records, plain))
     for name, cells in lists.items():
         table = table.append_column(name, cells)
     return table.select(found)
-
-
-def _with_texts(
-    path: Path, header: list[str], skip: int, as_text: tuple[str, ...], content: bytes | None = None
-) -> pa.Table:
-    kept = [name for name in as_text if name in header]
-    table = _guessed_csv(path, header, skip, dict.fromkeys(kept, pa.large_binary()), content)
-    for name in kept:
-        table = table.set_column(header.index(name), name, sound(table.column(name)))
-    return table
-
-
-def _guessed_csv(
-    path: Path, header: list[str], skip: int, types: dict[str, Any], content: bytes | None = None
-) -> pa.Table:
-    """Read public rows; where a first guess fails, a column is tried as numbers, and then as text.
-
-    Parameters
-    ----------
-    content
-        What the file says, where it is no CSV file itself.
-    """
-    while True:
-        try:
-            table = (
-                _csv(path, header, skip, types) if content is None else _parse(content, ",", header, skip, types)
-            )
-        except pa.ArrowInvalid as failure:
-            name = _failing_column(failure, header)
-            if name is None or types.get(name) == pa.string():
-                raise _unreadable(path, failure) from None
-            types = types | {name: pa.string() if name in types else pa.float64()}
-        else:
-            if pa.binary() in table.schema.types:  # what pyarrow makes of text in another encoding
-                raise InvalidData(NOT_UTF8.format(path=path))
-            return table
-
-
-def _csv(path: Path, header: list[str], skip: int, types: dict[str, Any]) -> pa.Table:
-    with open_text(path) as opened:
-        if not any(line.strip() for number, line in enumerate(opened) if number >= skip):
-            raise InvalidData(f"{path} has no rows below its header; expected one row per record.")
-    with open_text(path) as opened:
-        return _parse(opened, separator(path), header, skip, types)
-
-
-def _parse(source: Any, delimiter: str, header: list[str], skip: int, types: dict[str, Any]) -> pa.Table:
-    return pa.csv.read_csv(
-        pa.BufferReader(source) if isinstance(source, bytes) else source,
-        read_options=pa.csv.ReadOptions(column_names=header, skip_rows=skip),
-        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=pa.csv.ConvertOptions(column_types=types, null_values=list(MISSING_NUMBERS)),
-    )
 
 
 def _header(path: Path, what: str, errors: str = "strict") -> tuple[list[str], int]:
@@ -302,18 +247,3 @@ def _refuse_twins(found: Sequence[str], what: str, *, stored: bool = False) -> N
         raise InvalidData(
             f"The {what} have two columns of one name, or no line with names above them; give every column its own."
         )
-
-
-def _failing_column(failure: Exception, header: list[str]) -> str | None:
-    """Return the column whose cells are not of the expected type, if that is what pyarrow complains about."""
-    place = re.match(r"In CSV column #(\d+):", str(failure))
-    return header[int(place[1])] if place and "UTF8" not in str(failure) else None
-
-
-def _unreadable(path: Path, failure: Exception) -> InvalidData:
-    if "UTF8" in str(failure):
-        return InvalidData(NOT_UTF8.format(path=path))
-    return InvalidData(
-        f"{path} cannot be read as .csv: some rows have more or fewer cells than the first line, or a quotation "
-        "mark is not closed. Write it again."
-    )

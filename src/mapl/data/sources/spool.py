@@ -17,12 +17,13 @@ import pyarrow as pa
 
 from mapl.data.reading.conform import whole
 from mapl.errors import InvalidData
+from mapl.types import Silent
 
 BITS = 8
 """Blocks are stored in multiples of so many rows: bitmaps of what is missing can be cut nowhere else."""
 
 
-class Spool:
+class Spool(Silent):
     """What a table is gathered in.
 
     Parameters
@@ -86,9 +87,6 @@ class Spool:
         for column, cells in zip(self._stored, block, strict=True):
             column.append(cells.slice(0, full))
         self._rest = [cells.slice(full) for cells in block] if full < len(block[0]) else []
-
-    def __repr__(self) -> str:
-        return "Spool(private)"
 
 
 class StoredColumn:
@@ -176,7 +174,7 @@ class StoredColumn:
             self._values.write(_part(content, int(bounds[0]), n_bytes))
 
 
-class ScratchFile:
+class ScratchFile(Silent):
     """A file without a name, which only grows."""
 
     def __init__(self) -> None:
@@ -216,9 +214,6 @@ class ScratchFile:
         """Let go of the file; what is mapped stays."""
         if self._file is not None:
             self._file.close()
-
-    def __repr__(self) -> str:
-        return "ScratchFile(private)"
 
 
 def _part(content: Any, start: int, size: int) -> Any:

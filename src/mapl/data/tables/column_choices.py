@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mapl.data.tables.name_suggestions import suggest_names
 from mapl.errors import InvalidParameter
+from mapl.near_names import did_you_mean
 from mapl.parameters import spell
 
 MOST_NAMED = 8
@@ -64,8 +64,5 @@ NO_CHOICES = ColumnChoices()
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    near = suggest_names(name, known)
-    if near:
-        return f" Did you mean {' or '.join(map(repr, near))}?"
     more = ", ..." if len(known) > MOST_NAMED else ""
-    return f" Name some of {', '.join(map(repr, known[:MOST_NAMED]))}{more}."
+    return did_you_mean(name, known) or f" Name some of {', '.join(map(repr, known[:MOST_NAMED]))}{more}."

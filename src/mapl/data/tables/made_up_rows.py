@@ -17,18 +17,19 @@ WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron",
 
 
 def refuse_undeclared(schema: Schema) -> None:
-    """Refuse numbers and dates of which nothing is declared: made up of nothing, they would stand for nothing."""
+    """Refuse numbers, dates and images of which nothing is declared: made up of nothing, they stand for nothing."""
     bare = [
         declared.name
         for declared in schema.columns
-        if declared.kind in ("number", "date")
+        if declared.kind in ("number", "date", "image")
         and not declared.cuts
         and (declared.centre, declared.spread) == (0.0, 1.0)
     ]
     if bare:
         raise InvalidParameter(
             f"There are no public rows, and the schema does not say where column {bare[0]!r} lies; declare "
-            '"range": [0, 120] for a number, or "centre" and "spread" (of a date, in days from 1970).'
+            '"range": [0, 120] for a number, or "centre" and "spread" (of a date, in days from 1970; of an image, '
+            "of its pixels)."
         )
 
 

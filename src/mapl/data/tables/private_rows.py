@@ -12,13 +12,13 @@ from mapl.data.tables.rows import Rows, block_of, n_rows, take
 from mapl.data.units.identities import Identities
 from mapl.data.units.row_coins import row_coins
 from mapl.data.units.row_digests import digests, rows_at_once
-from mapl.types import Labels, Words
+from mapl.types import Labels, Silent, Words
 
 COINS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class PrivateRows:
+class PrivateRows(Silent):
     """The features of private records: they have no shape, no columns and no cells, and say nothing.
 
     So they are no `Rows`: mypy refuses them wherever rows are encoded, drafted, cut into cells, learned from or
@@ -69,6 +69,3 @@ class PrivateRows:
         """Give back the memory of rows that lie in scratch files; they are there when somebody looks again."""
         if self._forget is not None:
             self._forget()
-
-    def __repr__(self) -> str:
-        return "PrivateRows(private)"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mapl.data.tables.column import Column
-from mapl.data.tables.name_suggestions import suggest_names
 from mapl.data.tables.rows import Rows, is_matrix, names
 from mapl.errors import InvalidData, InvalidParameter
+from mapl.near_names import did_you_mean
 from mapl.parameters import spell
 
 __all__ = ["Column", "Schema"]
@@ -141,8 +141,8 @@ class Schema:
         if surplus:
             raise InvalidData(
                 f"The {what} have {_some(surplus)}, which the schema does not declare; public and private rows "
-                "must have the same columns. Remove it; or, if it is the label or says whose a row is, give it "
-                f"with {spell('label')} or {spell('unit')}."
+                'must have the same columns. Remove it, or list it as "dropped" in the schema; or, if it is the '
+                f"label or says whose a row is, give it with {spell('label')} or {spell('unit')}."
             )
 
     def check_asides(self, found: Sequence[str], what: str) -> None:
@@ -153,12 +153,10 @@ class Schema:
             hint = ""
             if all(one in found for one in self.names):  # a header beyond doubt
                 surplus = [one for one in found if one not in (*self.names, *self.asides, *self.dropped)]
-                near = suggest_names(name, [*surplus, *self.names])
+                hint = did_you_mean(name, [*surplus, *self.names])
                 if role == "label" and "," in name:
                     hint = f" To learn several labels, name each with a {spell('label')} of its own."
-                elif near:
-                    hint = f" Did you mean {' or '.join(map(repr, near))}?"
-                elif surplus:
+                elif surplus and not hint:
                     hint = f" The schema does not declare {_some(surplus)}, which may be it."
             raise InvalidData(
                 f"The {what} have no column {name!r}, which is declared as the {role}.{hint} Name the right column "

@@ -24,7 +24,7 @@ from mapl.data.tables.schema import Schema
 from mapl.data.units.unit_names import unit_bytes, unit_names
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.parameters import spell, takes
-from mapl.types import Flags, Integers, Labels
+from mapl.types import Flags, Integers, Labels, Silent
 
 __all__ = [
     "PrivateTable",
@@ -38,7 +38,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PrivateTable:
+class PrivateTable(Silent):
     """Features, labels and privacy units of private rows: silent about all of them.
 
     Parameters
@@ -70,9 +70,6 @@ class PrivateTable:
         """Return a table of some records, with whose they are."""
         ids = None if self.unit_ids is None else self.unit_ids.take(pa.array(where))
         return PrivateTable(self.rows.take(where), self.labels[where], ids)
-
-    def __repr__(self) -> str:
-        return "PrivateTable(private)"
 
 
 def private_table(

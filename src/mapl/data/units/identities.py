@@ -14,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mapl.types import Silent
+
 AT_ONCE = 1 << 14
 """How many identities are Python objects at the same time."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Identities(Sequence[bytes]):
+class Identities(Silent, Sequence[bytes]):
     """The identities of some rows, in their order: a sequence of bytes that lives in an Arrow column. Private."""
 
     column: Any
@@ -66,9 +68,6 @@ class Identities(Sequence[bytes]):
             return Identities(self.column[place])
         one: bytes = self.column[int(place)].as_py()
         return one
-
-    def __repr__(self) -> str:
-        return "Identities(private)"
 
 
 def take_identities(ids: Sequence[bytes], places: NDArray[np.int64]) -> Iterable[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from mapl.release import Statement
 from mapl.types import Budget
 
 
+@dataclass(eq=False, repr=False)
 class PrivatePredictor(NeverPredicts):
     """Answer questions about private rows with a pure epsilon, by a class of simple rules; no public rows needed.
 
@@ -80,36 +82,20 @@ class PrivatePredictor(NeverPredicts):
     ('padded-stumps', 2.0)
     """
 
-    def __init__(
-        self,
-        hypotheses: Any = "stumps",
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        classes: Any = None,
-        label_values: Any = None,
-        n_queries: int = 1,
-        method: str = "auto",
-        adjacency: str = "replace-one",
-        realizable: bool = False,
-        alpha: float | None = None,
-        n_rows: int | None = None,
-        ledger: Any = None,
-        seed: int | None = None,
-    ) -> None:
-        self.hypotheses = hypotheses
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.label_values = label_values
-        self.n_queries = n_queries
-        self.method = method
-        self.adjacency = adjacency
-        self.realizable = realizable
-        self.alpha = alpha
-        self.n_rows = n_rows
-        self.ledger = ledger
-        self.seed = seed
+    hypotheses: Any = "stumps"
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 0.0
+    classes: Any = None
+    label_values: Any = None
+    n_queries: int = 1
+    method: str = "auto"
+    adjacency: str = "replace-one"
+    realizable: bool = False
+    alpha: float | None = None
+    n_rows: int | None = None
+    ledger: Any = None
+    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from mapl.estimators.wording import in_python_words
 from mapl.prediction.spending.statement import state_drawn_rule
 
 
+@dataclass(eq=False, repr=False)
 class SemiPrivateClassifier(ClassifierMixin, AnswersSingly):  # type: ignore[misc]
     """Release one rule of a class, drawn by its errors on private rows among those that public rows tell apart.
 
@@ -45,26 +47,15 @@ class SemiPrivateClassifier(ClassifierMixin, AnswersSingly):  # type: ignore[mis
     [0, 1]
     """
 
-    def __init__(
-        self,
-        hypotheses: Any = "stumps",
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        classes: Any = None,
-        label_values: Any = None,
-        adjacency: str = "replace-one",
-        ledger: Any = None,
-        seed: int | None = None,
-    ) -> None:
-        self.hypotheses = hypotheses
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.label_values = label_values
-        self.adjacency = adjacency
-        self.ledger = ledger
-        self.seed = seed
+    hypotheses: Any = "stumps"
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 0.0
+    classes: Any = None
+    label_values: Any = None
+    adjacency: str = "replace-one"
+    ledger: Any = None
+    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any) -> Self:

@@ -27,7 +27,7 @@ from mapl.prediction.predictors.semi_private import SemiPrivate
 from mapl.prediction.prices.padded_stumps import refuse_unknown
 from mapl.prediction.spending.one_rule import draw_once, plan_of_release
 from mapl.release import Ledger, Limits, MemoryLedger
-from mapl.types import RECORD, Budget, Labels, RecordAdjacency
+from mapl.types import RECORD, Budget, Labels, RecordAdjacency, Silent
 
 TWO = 2
 NO_PREDICT = (
@@ -41,16 +41,13 @@ PRIVATE_LAW = (
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sample:
+class Sample(Silent):
     """Private rows as numbers, and which of the two classes each has."""
 
     points: Points
     ones: Labels
     classes: NDArray[Any]
     hypotheses: HypothesisClass
-
-    def __repr__(self) -> str:
-        return "Sample(private)"
 
 
 class AnswersSingly(Guarded):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NoReturn, Self, cast, get_args
 
 import numpy as np
@@ -20,6 +21,7 @@ from mapl.prediction.prices.poisoning import stable_bound
 from mapl.types import positive_integer
 
 
+@dataclass(eq=False, repr=False)
 class StableClassifier(NeverPredicts):
     """Answer questions so that replacing any one training record moves the chance of no answer by more than gamma.
 
@@ -70,28 +72,16 @@ class StableClassifier(NeverPredicts):
 
     spends = False
 
-    def __init__(
-        self,
-        hypotheses: Any = "stumps",
-        *,
-        gamma: float = 0.1,
-        classes: Any = None,
-        label_values: Any = None,
-        train: Any = None,
-        adjacency: str = "replace-one",
-        by: str = "exponential",
-        n_rows: int | None = None,
-        seed: int | None = None,
-    ) -> None:
-        self.hypotheses = hypotheses
-        self.gamma = gamma
-        self.classes = classes
-        self.label_values = label_values
-        self.train = train
-        self.adjacency = adjacency
-        self.by = by
-        self.n_rows = n_rows
-        self.seed = seed
+    hypotheses: Any = "stumps"
+    _: KW_ONLY
+    gamma: float = 0.1
+    classes: Any = None
+    label_values: Any = None
+    train: Any = None
+    adjacency: str = "replace-one"
+    by: str = "exponential"
+    n_rows: int | None = None
+    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any) -> Self:

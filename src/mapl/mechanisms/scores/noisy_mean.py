@@ -262,8 +262,7 @@ def finest_steps(budget: Budget, moves: int, numbers: int) -> tuple[float, int]:
     grain = min(FINEST, int(WIDEST / per_step))
     if grain < 1:
         raise CannotCalibrate(
-            f"{numbers} noisy means within epsilon {budget.epsilon:g} at delta {budget.delta:g} need "
-            f"noise of {per_step:.0f} whole scores, and tables reach {WIDEST:.0f}; ask fewer questions, or "
-            "raise the budget."
+            f"{numbers} noisy means within epsilon {budget.epsilon:g} at delta {budget.delta:g} need noise of "
+            f"{per_step:.0f} whole scores, and tables reach {WIDEST:.0f}; ask fewer questions, or raise the budget."
         )
     return max(grain * per_step, 0.5), grain

@@ -17,7 +17,7 @@ from mapl.pipeline.counts.one_record import keep_one_record
 from mapl.pipeline.request import Request
 from mapl.pipeline.votes.labelling import identify_units
 from mapl.students.student import Student
-from mapl.types import Integers, Labels
+from mapl.types import Integers, Labels, Silent
 
 MOST_JUDGES = 20_000
 """About so many units judge: more would tell hardly more, and predicting takes its time."""
@@ -39,7 +39,7 @@ PLACES = 256
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Judges:
+class Judges(Silent):
     """One record of each unit that judges, and its place among the rows that a student is handed at once.
 
     Matrix products round a row otherwise in another place or among another number of rows, and a prediction on the
@@ -91,6 +91,3 @@ class Judges:
                 return sum(self._right(student, members[i : i + 1], judgement) for i in range(len(members)))
             return 0
         return int(points[self.places[members]].sum())
-
-    def __repr__(self) -> str:
-        return "Judges(private)"

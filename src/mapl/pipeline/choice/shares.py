@@ -12,8 +12,8 @@ from mapl.types import Budget
 TRYING, CHOOSING = 0.2, 0.03
 """The shares of epsilon for trying all methods and for choosing one; the winner has the rest.
 
-By a few trials on train splits (docs/learn.md). Every unit takes part in all three, because methods such as cells
-need many records more than they need a large epsilon."""
+By a few trials on train splits (docs/measured/learn.md). Every unit takes part in all three, because methods such
+as cells need many records more than they need a large epsilon."""
 
 
 @dataclass(frozen=True, slots=True)

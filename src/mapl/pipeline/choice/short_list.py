@@ -7,6 +7,7 @@ from typing import Literal
 
 from mapl.data.cells.partition import KINDS, Kind
 from mapl.errors import InvalidParameter
+from mapl.near_names import did_you_mean
 from mapl.teachers.learners.presets import PRESETS
 
 SELECT = "select:"
@@ -50,7 +51,10 @@ def _candidate(name: str) -> MethodCandidate:
         return MethodCandidate(name, "cells", kind=kind)
     if name == "moments":
         return MethodCandidate(name, "moments")
+    known = ["teachers", "cells", "moments"]
+    known += [f"teachers/{one}" for one in PRESETS] + [f"cells/{one}" for one in KINDS]
     raise InvalidParameter(
         f"A method to select from is {name!r}; allowed are teachers, cells, moments, teachers/LEARNER with a name "
         f"of `mapl learners`, and cells/KIND with {', '.join(KINDS[:-1])} or {KINDS[-1]}."
+        f"{did_you_mean(name, known)}"
     )

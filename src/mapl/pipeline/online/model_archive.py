@@ -20,7 +20,7 @@ from mapl.teachers.panel.keeping import Stored
 from mapl.teachers.panel.models import TREES, Model
 from mapl.teachers.panel.onnx_model import Onnx, OnnxModel
 from mapl.teachers.panel.panel import Panel
-from mapl.teachers.panel.stacked_trees import stack_trees
+from mapl.teachers.panel.tree_panel import stack_trees
 
 INDEX = "index.json"
 MOST_MODEL_BYTES = 1 << 28

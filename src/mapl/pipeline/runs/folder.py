@@ -15,11 +15,21 @@ from mapl.data.units.shards import ShardKey
 from mapl.errors import InvalidData, InvalidParameter, PlanMismatch
 from mapl.parameters import spell
 from mapl.pipeline.runs.file_lock import lock_file, refuse_without_locks
-from mapl.release.files.write_once import UNFINISHED, write_once
+from mapl.release.files.write_once import UNFINISHED, writable_above, write_once
 
 SCHEMA = 1
 SPARE_BYTES = 256 << 20
 """Room for votes, ledger, labels, student and report; a run that began must not starve in the middle."""
+
+
+class InRun:
+    """A place in the folder of every run."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def __get__(self, run: RunFolder, owner: object) -> Path:
+        return run.path / self.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,90 +38,40 @@ class RunFolder:
 
     path: Path
 
-    @property
-    def private(self) -> Path:
-        return self.path / "private"
-
-    @property
-    def public(self) -> Path:
-        return self.path / "public"
-
-    @property
-    def key(self) -> Path:
-        return self.private / "shard.key"
-
-    @property
-    def ballot(self) -> Path:
-        return self.private / "ballot.npz"
-
-    @property
-    def ledger(self) -> Path:
-        return self.private / "ledger.sqlite"
-
-    @property
-    def head_note(self) -> Path:
-        """The newest head of the ledger that a service has seen, wherever that ledger is."""
-        return self.private / "ledger.head"
-
-    @property
-    def teachers(self) -> Path:
-        """The models of teachers that are kept for questions to come."""
-        return self.private / "teachers"
-
-    @property
-    def table(self) -> Path:
-        """The table by which a taught run decides, calibrated once."""
-        return self.private / "table.json"
-
-    @property
-    def service_key(self) -> Path:
-        """The secret from which a service makes the digests of questions and of API keys."""
-        return self.private / "service.key"
-
-    @property
-    def continued(self) -> Path:
-        """Notes of the runs that went on from this one."""
-        return self.private / "continued.jsonl"
-
-    @property
-    def owner_check(self) -> Path:
-        """How the private table was read, for whoever may see that table."""
-        return self.private / "check.json"
+    private = InRun("private")
+    public = InRun("public")
+    key = InRun("private/shard.key")
+    ballot = InRun("private/ballot.npz")
+    ledger = InRun("private/ledger.sqlite")
+    head_note = InRun("private/ledger.head")
+    """The newest head of the ledger that a service has seen, wherever that ledger is."""
+    teachers = InRun("private/teachers")
+    """The models of teachers that are kept for questions to come."""
+    table = InRun("private/table.json")
+    """The table by which a taught run decides, calibrated once."""
+    service_key = InRun("private/service.key")
+    """The secret from which a service makes the digests of questions and of API keys."""
+    continued = InRun("private/continued.jsonl")
+    """Notes of the runs that went on from this one."""
+    owner_check = InRun("private/check.json")
+    """How the private table was read, for whoever may see that table."""
+    scratch = InRun("private/scratch")
+    """Temporary files of teachers, shards among them; it is there while a process is at work."""
+    _request = InRun("private/request.json")
+    """Written last when a run begins: without it there is no run yet."""
+    _lock = InRun("private/lock")
+    _finished = InRun("private/finished")
+    student = InRun("public/student.skops")
+    report = InRun("public/report.html")
 
     @property
     def has_private_half(self) -> bool:
         """Whether the private half is here, and may be entered."""
         return os.path.isfile(self._request)
 
-    @property
-    def scratch(self) -> Path:
-        """Temporary files of teachers, shards among them; it is there while a process is at work."""
-        return self.private / "scratch"
-
-    @property
-    def _request(self) -> Path:
-        """Written last when a run begins: without it there is no run yet."""
-        return self.private / "request.json"
-
-    @property
-    def _lock(self) -> Path:
-        return self.private / "lock"
-
-    @property
-    def _finished(self) -> Path:
-        return self.private / "finished"
-
-    @property
-    def student(self) -> Path:
-        return self.public / "student.skops"
-
     def student_of(self, number: int) -> Path:
         """The student of one of several labels, counted from 1 as they were named."""
         return self.public / f"student-{number}.skops"
-
-    @property
-    def report(self) -> Path:
-        return self.public / "report.html"
 
     def refuse_if_used(self) -> None:
         """Refuse, before any work, a finished run, a foreign folder, and a place where no run can be kept."""
@@ -127,11 +87,7 @@ class RunFolder:
     def refuse_unfit(self) -> None:
         """Refuse a system without locks, a folder that cannot be written, and a disk that is too full."""
         refuse_without_locks()
-        nearest = next(folder for folder in (self.path, *self.path.absolute().parents) if folder.exists())
-        if not nearest.is_dir():
-            raise InvalidParameter(f"{nearest} is a file; choose another folder with {spell('out')}.")
-        if not os.access(nearest, os.W_OK | os.X_OK):
-            raise InvalidParameter(f"{nearest} cannot be written; choose another folder with {spell('out')}.")
+        nearest = writable_above(self.path)
         free = shutil.disk_usage(nearest).free
         if free < SPARE_BYTES:
             raise InvalidParameter(

@@ -122,7 +122,7 @@ def _read_alone(tables: Tables, key: ShardKey, coins: Coins, look: OwnerLook | N
     if tables.choices:
         raise InvalidParameter(
             f"{spell('drop')} and {spell('categories')} change what is drafted from public rows, and there are "
-            "none; change the schema instead."
+            'none; change the schema instead, which may list columns to leave out: "dropped": ["NAME"].'
         )
     given = declare_alone(
         tables.schema,

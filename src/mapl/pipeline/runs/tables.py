@@ -62,10 +62,9 @@ class Tables:
             )
         if self.public is None and not self.label_private and self.schema is None:
             raise InvalidParameter(
-                "Nothing public is known about the rows. Give a table of unlabelled rows with "
-                f"{spell('public')}; or what the columns are, ranges of numbers and lists of categories, with "
-                f"{spell('schema')}; or {spell('label_private')} where the features of the private table are "
-                "public themselves."
+                f"Nothing public is known about the rows. Give a table of unlabelled rows with {spell('public')}; "
+                f"or what the columns are, ranges of numbers and lists of categories, with {spell('schema')}; or "
+                f"{spell('label_private')} where the features of the private table are public themselves."
             )
         if self.further and self.public is None and not self.label_private:
             raise InvalidParameter(

@@ -15,7 +15,7 @@ from mapl.data.moments.crowd_parts import CrowdParts
 from mapl.data.moments.products import Products
 from mapl.data.moments.row_map import KeptVectors, RowMap, Vectors
 from mapl.data.moments.words import TOTAL
-from mapl.data.tables.rows import Rows, n_rows, take
+from mapl.data.tables.rows import Rows, take
 from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import ShardKey
 from mapl.engines.cluster import Cluster
@@ -23,7 +23,8 @@ from mapl.engines.files import folder_afar
 from mapl.errors import GuaranteeBroken
 from mapl.noise import Coins
 from mapl.pipeline.place import Workplace
-from mapl.pipeline.sums.moments_plan import DrawnMap, MapMaker, PlannedMoments
+from mapl.pipeline.sums.map_maker import DrawnMap, MapMaker
+from mapl.pipeline.sums.moments_plan import PlannedMoments
 from mapl.pipeline.sums.summing_afar import CrowdAfar
 from mapl.pipeline.sums.targets import DEVIATION, Target
 from mapl.pipeline.votes.labelling import Labelled
@@ -36,7 +37,7 @@ from mapl.students.moments.recalibration import recalibrate
 from mapl.students.moments.rounds import Refined, count_units
 from mapl.students.moments.strengths import Strengths, measure_strengths
 from mapl.students.moments.student import MomentsLesson
-from mapl.types import Floats, State
+from mapl.types import Floats, Silent, State
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +112,12 @@ def conclude(
     half = None if request.number_range is None else request.number_range.half
     apart = planned.stage.mechanism.apart
     strengths = measure_strengths(drawn.vectors, known, word_noise, public, request.classes, half=half, apart=apart)
-    return Summed(_labelled(planned, questions, lesson, state), lesson, strengths)
+    # Vectors of public rows are at hand, but where there are more than a map is drawn from.
+    if questions is public:
+        scores = drawn.public.astype(np.float64) @ known.weights + known.level
+    else:
+        scores = lesson.scores(questions)
+    return Summed(_labelled(planned, scores, state), lesson, strengths)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +177,7 @@ def agree_with_totals(known: Refined, drawn: DrawnMap, maker: MapMaker, polariti
 
 
 @dataclass(slots=True, repr=False)
-class Rounds:
+class Rounds(Silent):
     """The rounds of a run, one after the other: those on record are read, and others released."""
 
     planned: PlannedMoments
@@ -217,9 +223,6 @@ class Rounds:
             self.on_progress(self.done)
         return self.told[self.done - 1]
 
-    def __repr__(self) -> str:
-        return "Rounds(private)"
-
 
 def read_products(told: Floats, clip: Clip, known: Refined, target: Target) -> NoisyProducts:
     """Return the release of products in units of the contributions."""
@@ -240,11 +243,9 @@ def read_words(told: Floats, planned: PlannedMoments) -> WordSums:
     return WordSums(signed, sums[:, -1] / TOTAL, noise, step / TOTAL, planned.maker.grain)
 
 
-def _labelled(
-    planned: PlannedMoments, questions: Rows, lesson: MomentsLesson, state: Callable[[Released], Statement]
-) -> Labelled:
-    """Label the public rows by the model, which is post-processing, and state what was released."""
-    n, scores, known = n_rows(questions), lesson.scores(questions), planned.request.number_range
+def _labelled(planned: PlannedMoments, scores: Floats, state: Callable[[Released], Statement]) -> Labelled:
+    """Label the public rows by the model's scores, which is post-processing, and state what was released."""
+    n, known = len(scores), planned.request.number_range
     numbers = None if known is None else known.restored(scores[:, 0])
     codes = (scores.argmax(axis=1) if known is None else scores[:, 0] >= 0).astype(np.int32)
     released = Released(codes, None, State(n, 0, True), n)

@@ -12,12 +12,13 @@ from pathlib import Path
 from mapl.data.moments.contributions import Clip, Contribution, Crowd, ExactSums, sum_contributions
 from mapl.engines.cluster import Cluster
 from mapl.engines.files import map_files, write_down
+from mapl.types import Silent
 
 ROWS_AT_ONCE = 1 << 17
 
 
 @dataclass(slots=True, repr=False)
-class CrowdAfar:
+class CrowdAfar(Silent):
     """The workers of a cluster that add up, and the files in which they find people.
 
     Parameters
@@ -45,9 +46,6 @@ class CrowdAfar:
             path = write_down(self.folder, part)
             self._files += [path] if self.keep else []
             yield path
-
-    def __repr__(self) -> str:
-        return "CrowdAfar(private)"
 
 
 def add_part(shared: tuple[Contribution, Clip], part: Crowd) -> ExactSums:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from decimal import ROUND_DOWN, Context
 from typing import Any
 
 from mapl.errors import CannotCalibrate
 from mapl.planning.budgets.earlier_runs import EarlierRuns
 from mapl.planning.planner.cells_offer import CellsOffer, cells_offer
+from mapl.planning.planner.command_words import not_above, spelled_command, stand_in_classes, wider
 from mapl.planning.planner.proposal import Proposal
 from mapl.planning.planner.question import Question, Wish
 from mapl.planning.planner.search import search
@@ -22,7 +21,6 @@ from mapl.planning.votes.agreement import Agreement
 from mapl.types import ADJACENCY, RECORD, UNIT
 
 SCHEMA = 1
-MOST_CLASSES_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +94,10 @@ class Answer:
             "queries": plan.asked,
             "max-abstentions": plan.max_abstentions,
             "threshold": plan.parameters["threshold"],
-            "sigma-test": _wider(plan.parameters["sigma_test"]),
-            "sigma": _wider(plan.parameters["sigma"]),
+            "sigma-test": wider(plan.parameters["sigma_test"]),
+            "sigma": wider(plan.parameters["sigma"]),
         }
-        return _spelled(f"mapl aggregate VOTES-OF-{plan.n_teachers}-TEACHERS", options)
+        return spelled_command(f"mapl aggregate VOTES-OF-{plan.n_teachers}-TEACHERS", options)
 
     def _learn(self, named: dict[str, Any]) -> str:
         """Return a command of `mapl learn`, with the options that a way has of its own."""
@@ -111,7 +109,7 @@ class Answer:
             earlier = "".join(f" --continue {name}" for name in given)
         rows = "--label-private" if question.adjacency == "labels" else "--public PUBLIC"
         label = "COLUMN" if sample is None else shlex.quote(sample.label)
-        classes = _classes(question.n_classes) if sample is None else shlex.quote(",".join(sample.classes))
+        classes = stand_in_classes(question.n_classes) if sample is None else shlex.quote(",".join(sample.classes))
         options: dict[str, Any] = {
             "epsilon": not_above(budget.epsilon),
             "delta": not_above(budget.delta),
@@ -120,7 +118,7 @@ class Answer:
             "unit": None if question.unit == RECORD else shlex.quote(question.unit),
             "adjacency": question.adjacency if question.adjacency == "replace-one" else None,
         }
-        return _spelled(
+        return spelled_command(
             f"mapl learn PRIVATE {rows} --label {label} --classes {classes} --out RUN{earlier}", options
         )
 
@@ -278,39 +276,5 @@ def votes_alone(plan: Proposal) -> bool:
     return plan.mechanism == "confident-max"
 
 
-def not_above(value: float, digits: int = 12) -> str:
-    """Write a budget in a few digits, rounded down: what is left must never be exceeded.
-
-    Examples
-    --------
-    >>> not_above(0.3), not_above(1e-6), not_above(0.19999999999999996), not_above(0.61237, 3)
-    ('0.3', '1e-06', '0.199999999999', '0.612')
-    """
-    # By its shortest spelling, which is read back as the same float.
-    rounded = Context(prec=digits, rounding=ROUND_DOWN).create_decimal(repr(float(value)))
-    return f"{float(rounded):.{digits}g}"
-
-
-def _classes(n: int) -> str:
-    """Return names for the user to replace, as many as there are classes if they are few."""
-    return ",".join("ABCD"[:n]) if n <= MOST_CLASSES_NAMED else f"NAMES-OF-{n}-CLASSES"
-
-
 def _lowered(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:]
-
-
-def _wider(sigma: float) -> float:
-    """Round noise up to four digits: a little more is paid for, a little less is not."""
-    scale = 10.0 ** (math.floor(math.log10(sigma)) - 3)
-    return math.ceil(sigma / scale) * scale
-
-
-def _spelled(verb: str, options: dict[str, Any]) -> str:
-    return " ".join(
-        [verb, *(f"--{name} {_written(value)}" for name, value in options.items() if value is not None)]
-    )
-
-
-def _written(value: Any) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.accounting import ORDERS, capacity
-from mapl.errors import CannotCalibrate
 from mapl.mechanisms.tables.argmax_price import MOST_SIGMA_EXACT
-from mapl.mechanisms.votes.ladder import MOST_ABSTENTIONS, usual_orders
+from mapl.mechanisms.votes.ladder import MOST_ABSTENTIONS
 from mapl.planning.choosing.noise_grid import LOOSE_PRICE, PRICE, TEST_PRICE
-from mapl.planning.choosing.quick_ladders import QuickLadders
+from mapl.planning.planner.estimated_prices import EstimatedPrices
 from mapl.planning.planner.student import student_accuracy
 from mapl.planning.votes.learning_curve import LearningCurve
 from mapl.planning.votes.model import ExpectedVotes
-from mapl.types import Budget, Floats
+from mapl.types import Floats
 
 Family = Literal["ladder", "ladder-then-argmax", "argmax", "confident"]
 
@@ -39,30 +36,6 @@ BARS = np.array([0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
 TEST_SHARE = 0.2
 """Share of the budget that consensus tests take, as confident-max divides it."""
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
-
-
-@dataclass(frozen=True, slots=True)
-class EstimatedPrices:
-    """What one budget pays for: traced ladders of several limits, and the zCDP of all noisy answers together."""
-
-    ladders: QuickLadders
-    with_fallback: QuickLadders
-    rho: float
-
-    @classmethod
-    def of(cls, budget: Budget, limits: tuple[int, ...]) -> EstimatedPrices:
-        """Price the given limits on abstentions. An abstention that is answered after all costs twice."""
-        return _prices(float(budget.epsilon), float(budget.delta), limits)
-
-
-@lru_cache(maxsize=256)
-def _prices(epsilon: float, delta: float, limits: tuple[int, ...]) -> EstimatedPrices:
-    budget = Budget(epsilon, delta)
-    # Small budgets are best spent at higher orders than the common grid has.
-    rho = max(capacity(epsilon, delta, a) / (a * (a - 1)) for a in (*ORDERS, *usual_orders(budget).tolist()))
-    if rho <= 0:
-        raise CannotCalibrate(f"epsilon {epsilon:g} at delta {delta:g} pays for no noisy answer; raise the budget.")
-    return EstimatedPrices(QuickLadders.of(budget, limits), QuickLadders.of(budget, [2 * t for t in limits]), rho)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +264,3 @@ def _outlook(
     return Outlook(
         family, crowd.n_teachers, limit, asked, answered, winners, abstained, accuracy, plurality, student
     )
-
-
-def affordable_prices(budget: Budget, limits: tuple[int, ...]) -> EstimatedPrices | None:
-    """Return the prices of a budget, None where it can pay for nothing."""
-    try:
-        return EstimatedPrices.of(budget, limits)
-    except CannotCalibrate:
-        return None

@@ -13,12 +13,11 @@ import numpy as np
 from mapl.errors import CannotCalibrate, MaplError
 from mapl.mechanisms import Task, make
 from mapl.mechanisms.tables.argmax_price import MOST_SIGMA_EXACT
+from mapl.planning.planner.estimated_prices import EstimatedPrices, affordable_prices
 from mapl.planning.planner.outlook import (
-    EstimatedPrices,
     Family,
     Outlook,
     TeacherCrowd,
-    affordable_prices,
     limits_for,
     outlooks,
 )

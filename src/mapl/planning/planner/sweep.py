@@ -11,9 +11,9 @@ import numpy as np
 
 from mapl.errors import MaplError
 from mapl.mechanisms import Task, make
+from mapl.planning.planner.estimated_prices import affordable_prices
 from mapl.planning.planner.outlook import (
     Outlook,
-    affordable_prices,
     estimate_abstaining,
     limits_for,
     numbers_asked,

@@ -14,8 +14,8 @@ from mapl.errors import InvalidParameter
 from mapl.prediction.hypotheses.listed import ListedErrors
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points
 from mapl.prediction.hypotheses.row_by_row import row_by_row
-from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
-from mapl.types import Flags, Labels
+from mapl.prediction.hypotheses.sample import BuiltIn, as_ones, as_points
+from mapl.types import Flags, Labels, Silent
 
 MOST_LISTED = 1 << 20
 

@@ -22,8 +22,8 @@ from mapl.prediction.hypotheses.draw import (
     pick_by_gap,
 )
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points, Selection
-from mapl.prediction.hypotheses.sample import Silent, as_points
-from mapl.types import Flags, Integers
+from mapl.prediction.hypotheses.sample import as_points
+from mapl.types import Flags, Integers, Silent
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points
-from mapl.prediction.hypotheses.sample import BuiltIn, Silent
-from mapl.types import Labels
+from mapl.prediction.hypotheses.sample import BuiltIn
+from mapl.types import Labels, Silent
 
 
 @dataclass(frozen=True, slots=True, repr=False)

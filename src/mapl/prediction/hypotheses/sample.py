@@ -12,15 +12,6 @@ from mapl.prediction.hypotheses.protocol import Points
 from mapl.types import Flags
 
 
-class Silent:
-    """A private value: its repr says what it is and nothing of what it holds."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(private)"
-
-
 class BuiltIn:
     """A rule of mapl's own, which labels every row by itself and fails for none, or a class of such rules.
 

@@ -18,11 +18,10 @@ from mapl.noise import Coins
 from mapl.prediction.candidates.candidates import Candidates
 from mapl.prediction.hypotheses import Errors
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent
 from mapl.prediction.predictors.flip import stability
 from mapl.prediction.predictors.stable import StablePredictor, question
 from mapl.prediction.predictors.teachers_vote import shards_of
-from mapl.types import Flags
+from mapl.types import Flags, Silent
 
 CAUTION = 1e-9
 """Chances are computed to far more digits than this; what is promised is rounded up by it."""

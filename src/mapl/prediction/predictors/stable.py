@@ -19,11 +19,11 @@ from mapl.prediction.hypotheses import Selection
 from mapl.prediction.hypotheses.draw import as_rate, as_selection
 from mapl.prediction.hypotheses.finite import MOST_LISTED
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent, as_filled, as_ones
+from mapl.prediction.hypotheses.sample import as_filled, as_ones
 from mapl.prediction.predictors.flip import MOST_INNER, pure_epsilon, stability
 from mapl.prediction.predictors.predictor import in_words
 from mapl.prediction.predictors.subset import FixedSize, Subset
-from mapl.types import Flags, RecordAdjacency
+from mapl.types import Flags, RecordAdjacency, Silent
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

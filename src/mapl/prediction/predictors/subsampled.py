@@ -16,11 +16,11 @@ from mapl.errors import GuaranteeBroken
 from mapl.mechanisms.single.single import MANY_ORDERS
 from mapl.noise import Coins
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent, as_filled, as_ones
+from mapl.prediction.hypotheses.sample import as_filled, as_ones
 from mapl.prediction.predictors.flip import BITS, Real, ball, refuse_outside, up
 from mapl.prediction.predictors.predictor import Predictor, in_words
 from mapl.prediction.predictors.subset import Subset
-from mapl.types import Flags, RecordAdjacency, finite_positive
+from mapl.types import Flags, RecordAdjacency, Silent, finite_positive
 
 Make = Callable[[NDArray[Any], NDArray[Any]], Predictor]
 

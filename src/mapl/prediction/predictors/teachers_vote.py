@@ -22,11 +22,11 @@ from mapl.noise import Coins
 from mapl.prediction.candidates.candidates import Constant
 from mapl.prediction.hypotheses import Hypothesis
 from mapl.prediction.hypotheses.row_by_row import row_by_row
-from mapl.prediction.hypotheses.sample import Silent, as_filled, as_ones
+from mapl.prediction.hypotheses.sample import as_filled, as_ones
 from mapl.prediction.predictors.predictor import RECORDS, in_words
 from mapl.prediction.prices.padded_stumps import refuse_unknown
 from mapl.release.statement.plain_words import at_most
-from mapl.types import Budget, RecordAdjacency, Tallies, positive_integer
+from mapl.types import Budget, RecordAdjacency, Silent, Tallies, positive_integer
 
 Vote = ExponentialVote | GibbsFlip | LaplaceMax | PermuteAndFlip
 VOTES: dict[str, type[Vote]] = {
@@ -104,9 +104,8 @@ class TeachersVote(Silent):
     def promise(self) -> str:
         if self.epsilon is None:
             return (
-                f"Each answer has epsilon {at_most(self.vote.epsilon_each)}, "
-                f"delta {at_most(self.vote.per_answer.delta, 2)}, "
-                f"if {RECORDS[self.adjacency]}."
+                f"Each answer has epsilon {at_most(self.vote.epsilon_each)}, delta "
+                f"{at_most(self.vote.per_answer.delta, 2)}, if {RECORDS[self.adjacency]}."
             )
         return in_words(epsilon=self.epsilon, stability=self.stability, adjacency=self.adjacency)
 

@@ -33,14 +33,14 @@ from mapl.prediction.hypotheses import (
 )
 from mapl.prediction.hypotheses.draw import Ball
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent, as_filled, as_ones
+from mapl.prediction.hypotheses.sample import as_filled, as_ones
 from mapl.prediction.predictors.flip import BITS, MOST_INNER, ball, pure_epsilon, up
 from mapl.prediction.predictors.predictor import in_words
 from mapl.prediction.predictors.stable import question
 from mapl.prediction.predictors.stable_settings import log_sets
 from mapl.prediction.predictors.subset import FixedSize
 from mapl.prediction.predictors.teachers_vote import learnt, shards_of, vote_for
-from mapl.types import Flags, RecordAdjacency, Tallies, positive_integer
+from mapl.types import Flags, RecordAdjacency, Silent, Tallies, positive_integer
 
 RESTRICTING = (Thresholds, Stumps, Intervals, Unions, Rectangles, Halfspaces)
 """Classes whose patterns on a part of T are those on T, restricted, and whose `n_patterns` mapl answers for."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from mapl.data.tables.classes import UNKNOWN, Classes
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.parameters import spell
 from mapl.release.files.votes import read_codes
-from mapl.release.files.write_once import write_once
+from mapl.release.files.write_once import writable_above, write_once
 from mapl.release.loop import Released
 from mapl.release.statement.plain_words import NOT_PRIVATE
 from mapl.release.statement.statement import Statement
@@ -64,11 +63,7 @@ class ReleaseFolder:
                 f"{self.path} already holds a release. Releasing the same votes again would spend the budget "
                 f"again, and the budgets add up; if that is meant, choose another {spell('out')}."
             )
-        nearest = next(folder for folder in (self.path, *self.path.absolute().parents) if folder.exists())
-        if not nearest.is_dir():
-            raise InvalidParameter(f"{nearest} is a file; choose another folder with {spell('out')}.")
-        if not os.access(nearest, os.W_OK | os.X_OK):
-            raise InvalidParameter(f"{nearest} cannot be written; choose another folder with {spell('out')}.")
+        writable_above(self.path)
 
     def write(self, statement: Statement, released: Released, classes: Classes) -> None:
         """Write the statement, then the labels: what is spent is on disk before the first label is."""

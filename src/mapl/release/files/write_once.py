@@ -6,6 +6,9 @@ import os
 import tempfile
 from pathlib import Path
 
+from mapl.errors import InvalidParameter
+from mapl.parameters import spell
+
 UNFINISHED = ".mapl-"
 """How the names of files begin that are being written."""
 
@@ -51,3 +54,13 @@ def write_once(path: Path, content: bytes, *, mode: int = 0o644, same_is_fine: b
             os.close(folder)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def writable_above(path: Path) -> Path:
+    """Return the nearest folder at or above a path that is there, or refuse one that cannot be written."""
+    nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not nearest.is_dir():
+        raise InvalidParameter(f"{nearest} is a file; choose another folder with {spell('out')}.")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InvalidParameter(f"{nearest} cannot be written; choose another folder with {spell('out')}.")
+    return nearest

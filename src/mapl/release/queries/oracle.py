@@ -26,7 +26,7 @@ from mapl.release.statement.plain_words import in_plain_words
 from mapl.release.statement.promise import Promise
 from mapl.release.statement.stable_promise import HOW, stable_promise
 from mapl.release.statement.statement import Statement, statement_of
-from mapl.types import ABSTAIN, RECORD, Adjacency, Budget, Distances, Labels, Outcome, positive_integer
+from mapl.types import ABSTAIN, RECORD, Adjacency, Budget, Distances, Labels, Outcome, Silent, positive_integer
 
 STAGE = "answers"
 NAMES, VALUES = "names", "values"
@@ -68,7 +68,7 @@ class Block:
         return f"Block({len(self)} queries, private)"
 
 
-class StableOracle(NeverCopied):
+class StableOracle(Silent, NeverCopied):
     """Keep private data and answer stable queries as they come, until too many had to be declined.
 
     Parameters
@@ -211,9 +211,6 @@ class StableOracle(NeverCopied):
         ).recorded_by(self._ledger)
         words = in_plain_words(HOW, self._promise, said.stages, said.delta, said.guaranteed_epsilon, said.epsilon)
         return replace(said, teachers=0, classes=0, in_plain_words=words if said.private else said.in_plain_words)
-
-    def __repr__(self) -> str:
-        return "StableOracle(private)"
 
 
 @dataclass(frozen=True, slots=True)

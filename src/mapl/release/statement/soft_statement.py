@@ -15,8 +15,10 @@ from mapl.types import Budget
 
 SCORES = (
     "The soft labels were made of the scores of models (teachers), each trained on its own part of the private "
-    "data: of their rounded median, or of their sum with random noise."
+    "data: {made_of}."
 )
+MEDIAN, SUM = "of their rounded median", "of their sum with random noise"
+SUMS = "for every class, of the sum of its scores with random noise"
 
 
 def state_soft_labels(
@@ -61,5 +63,14 @@ def state_soft_labels(
         told = replace(told, usage={**told.usage, "unit": f"numbers, {mechanism.n_shares} for every row"})
     if not told.private:
         return told
-    words = in_plain_words(SCORES, promise, told.stages, told.delta, told.guaranteed_epsilon, told.epsilon)
+    scores = SCORES.format(made_of=_made_of(design))
+    words = in_plain_words(scores, promise, told.stages, told.delta, told.guaranteed_epsilon, told.epsilon)
     return replace(told, in_plain_words=words)
+
+
+def _made_of(design: SoftDesign) -> str:
+    """Say what was released of the scores, and nothing that was not."""
+    if isinstance(design.means, NoisyShares):
+        return SUMS
+    ways = ((MEDIAN, design.medians), (SUM, design.means))
+    return ", or ".join(words for words, mechanism in ways if mechanism is not None)

@@ -65,10 +65,8 @@ def theorem_3_2(effort: ReproductionEffort) -> Evidence:
         figures,
         notes=(
             f"{times:,} runs of m = {m:,} questions, teachers that err at a rate of {alpha:g} and just over a "
-            f"third "
-            f"of them together; epsilon {BUDGET.epsilon:g} at delta {BUDGET.delta:g}, beta {BETA:g}. A run "
-            f"breaks the "
-            "claim if it halts, refuses more than T questions or answers a clear one wrongly.",
+            f"third of them together; epsilon {BUDGET.epsilon:g} at delta {BUDGET.delta:g}, beta {BETA:g}. A run "
+            "breaks the claim if it halts, refuses more than T questions or answers a clear one wrongly.",
         ),
     )
 
@@ -157,8 +155,7 @@ CLAIMS = (
         name="theorem-3.2",
         place="Theorem 3.2",
         says="With the cutoff T = 3(qm + √(qm ln(m/β)/2)) and k teachers that err at most q, Algorithm 2 answers "
-        "all m "
-        "questions but T, and rightly, except with probability 2β.",
+        "all m questions but T, and rightly, except with probability 2β.",
         check="mapl bounds btt18 theorem-3.2 --m 1000 --alpha 0.002 --epsilon 1 --delta 1e-6 --beta 0.05",
         measure=theorem_3_2,
         printed=(Demand("share of runs that break it, printed", most=2 * BETA),),
@@ -168,26 +165,23 @@ CLAIMS = (
     PaperClaim(
         name="theorem-3.2-proof",
         place="Theorem 3.2, proof",
-        says="By Chernoff no teacher makes more than B = qm + √(qm ln(m/β)/2) mistakes, except with probability "
-        "β, so "
-        "that at most T = 3B questions are contested.",
+        says="By Chernoff no teacher makes more than B = qm + √(qm ln(m/β)/2) mistakes, except with probability β, "
+        "so that at most T = 3B questions are contested.",
         check="python -c 'from scipy.stats import binom; print(binom.sf(3, 1000, 0.001))'",
         measure=chernoff,
         printed=(
             Demand("chance that one of 1,000 independent teachers does, over beta", most=1.0),
             Demand("chance of more contested questions than the printed T, over beta", most=1.0),
         ),
-        correction="A question is contested with probability 3q at most (Markov), so Bernstein bounds their "
-        "number by "
-        "M + L/3 + √(L²/9 + 2ML) with M = 3qm and L = ln(1/β).",
+        correction="A question is contested with probability 3q at most (Markov), so Bernstein bounds their number "
+        "by M + L/3 + √(L²/9 + 2ML) with M = 3qm and L = ln(1/β).",
         corrected=(Demand("chance of more contested questions than the corrected T, over beta", most=1.0),),
     ),
     PaperClaim(
         name="lemma-3.3",
         place="Lemma 3.3",
-        says="If every teacher errs on at most B questions, then on fewer than B/ξ of them more than a share ξ "
-        "of the "
-        "teachers is wrong.",
+        says="If every teacher errs on at most B questions, then on fewer than B/ξ of them more than a share ξ of "
+        "the teachers is wrong.",
         check="mapl bounds btt18 lemma-3.3 --teachers 9 --mistakes 4 --m 100",
         measure=lemma_3_3,
         printed=(Demand("cases with B/ξ contested questions or more", most=0),),
@@ -208,7 +202,6 @@ CLAIMS = (
         name="algorithm-3-mapping",
         place="Section 4, Algorithm 3",
         says="h_priv is a mapping of single questions: what it answers does not depend on what was asked before.",
-        check="",
         measure=map_single_questions,
         printed=(Demand("difference", least=-0.05, most=0.05),),
         correction="The sparse vector remembers its refusals: after too many nothing is answered. Labels depend on "

@@ -211,8 +211,7 @@ def agnostic(effort: ReproductionEffort) -> Evidence:
         notes=(
             TERMS,
             "Measured: thresholds whose labels are flipped with probability γ = 0.2, 1,000 teachers, m = n/100. "
-            "The "
-            "bound is fitted at γ = 0.",
+            "The bound is fitted at γ = 0.",
         ),
     )
 
@@ -222,8 +221,7 @@ CLAIMS = (
         name="theorem-3.4-rows",
         place="Theorem 3.4 (i)",
         says="Where some classifier never errs, about n/V questions are answered at the rate V/n that is best "
-        "without "
-        "privacy: answering so many costs nothing.",
+        "without privacy: answering so many costs nothing.",
         check="python benchmarks/rates.py",
         measure=by_rows,
         printed=(

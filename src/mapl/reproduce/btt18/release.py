@@ -171,9 +171,8 @@ CLAIMS = (
         "--max-abstentions 1",
         measure=theorem_3_1,
         printed=(Demand(PROVED, most=1.0),),
-        correction="The printed distance moves by two (algorithm-2-distance), and composition then gives more "
-        "than ε: "
-        "the proof does not go through, whether or not slack rescues the statement. With the corrected distance "
+        correction="The printed distance moves by two (algorithm-2-distance), and composition then gives more than "
+        "ε: the proof does not go through, whether or not slack rescues the statement. With the corrected distance "
         "and the printed constants it does, and no adversary exceeds what is proved.",
         corrected=(Demand("the same with the corrected distance", most=1.0), *WITHIN),
     ),

@@ -146,9 +146,8 @@ def label_private(effort: ReproductionEffort) -> Evidence:
             (LogLine("labels private", tuple(ours)), LogLine("no privacy", tuple(alone))),
         ),
         (
-            "Epsilon 1 at delta 1e-6; adjacency: one teacher's votes change, so in particular if the label of "
-            "one row "
-            "does; unit: the label of one row.",
+            "Epsilon 1 at delta 1e-6; adjacency: one teacher's votes change, so in particular if the label of one "
+            "row does; unit: the label of one row.",
         ),
     )
 
@@ -184,8 +183,7 @@ CLAIMS = (
         measure=remark_3,
         printed=(Demand("chance of a contested question, teachers of error 1/m", most=GOAL["beta"]),),
         correction="Teachers of error 1/m leave three contested questions to be expected; β/(6m) leaves none, "
-        "except "
-        "with probability β/2, and multiplies n by about 1/β. The powers stay.",
+        "except with probability β/2, and multiplies n by about 1/β. The powers stay.",
         corrected=(
             Demand("the same, teachers of error β/(6m)", most=GOAL["beta"] / 2),
             Demand("power of 1/alpha", least=0.85, most=1.3),
@@ -212,9 +210,8 @@ CLAIMS = (
         check="mapl bounds btt18 section-5 --vc 1 --alpha 0.01 --epsilon 1 --delta 1e-6 --beta 0.05",
         measure=section_5,
         printed=(Demand("power of 1/alpha in the unlabelled rows over the optimum, Theorem 4.2", most=0.6),),
-        correction="With the m of Theorem 4.2 the public part alone is 1/α times the optimum for α < 1/V; with "
-        "the m "
-        "of Remark 2 the factor is √V/ε, up to logarithms.",
+        correction="With the m of Theorem 4.2 the public part alone is 1/α times the optimum for α < 1/V; with the "
+        "m of Remark 2 the factor is √V/ε, up to logarithms.",
         corrected=(Demand("power of 1/alpha in all rows over the optimum, Remark 2", most=0.6),),
     ),
     PaperClaim(

@@ -200,17 +200,15 @@ CLAIMS = (
         check="python benchmarks/prediction.py curves",
         measure=against_naive,
         printed=(Demand("times as many records for naive averaging, labels flipped with 0.1", least=5.0),),
-        correction="That is so where labels are noisy, as in the worst case; where they are clean there is "
-        "little to "
-        "gain.",
+        correction="That is so where labels are noisy, as in the worst case; where they are clean there is little "
+        "to gain.",
         corrected=(Demand("times as many, flipped with 0.45", least=5.0),),
     ),
     PaperClaim(
         name="df18-softmax",
         place="Lemma 6 (DF18, Theorem 4.1), as implemented elsewhere",
-        says="Answering by softmax(ε counts) of the teachers' votes, as facebookresearch/private_prediction "
-        "does, is "
-        "ε-private if one teacher changes its vote.",
+        says="Answering by softmax(ε counts) of the teachers' votes, as facebookresearch/private_prediction does, "
+        "is ε-private if one teacher changes its vote.",
         check="mapl audit --mechanism exponential-vote --epsilon 1 --delta 0 --twin softmax",
         measure=softmax,
         printed=(Demand("log-ratio of softmax(ε counts) over ε", most=1.0),),

@@ -16,8 +16,7 @@ from mapl.reproduce.effort import ReproductionEffort
 CUTS = ClassifierKind.thresholds
 TERMS = (
     "Epsilon 1 for every prediction, delta 0; adjacency: one row is replaced, n is public; unit: one row. "
-    "Thresholds, "
-    "with explicit constants."
+    "Thresholds, with explicit constants."
 )
 STEPS_OF_LEMMA_9 = {
     "the net holds a good rule": 1,

@@ -58,8 +58,7 @@ def lemma_7(effort: ReproductionEffort) -> Evidence:
         },
         notes=(
             "Thresholds, every sample of four records on two points, one of them drawn (η = 1/4), errors cost "
-            "0.11, "
-            "0.29 or 0.69; exact, in fractions. Adjacency: one record is replaced; unit: one record.",
+            "0.11, 0.29 or 0.69; exact, in fractions. Adjacency: one record is replaced; unit: one record.",
         ),
     )
 
@@ -159,8 +158,7 @@ CLAIMS = (
         name="lemma-7",
         place="Lemma 7",
         says="The learner A^sta, which draws a γ share of the records and a rule by the exponential mechanism at "
-        "γ, is "
-        "3γ-uniformly stable.",
+        "γ, is 3γ-uniformly stable.",
         check="mapl audit --mechanism stable --epsilon 1 --adjacency replace-one",
         measure=lemma_7,
         printed=(

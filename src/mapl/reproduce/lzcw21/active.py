@@ -54,9 +54,8 @@ def labels_saved(effort: ReproductionEffort) -> Evidence:
         ),
         (
             "Thresholds, labels are the exact plurality of 2,000 teachers, without noise: what is saved is the "
-            "number "
-            "of labels that would have to be paid for. Robust-cal with c1 = 0.01, which is mapl's and not the "
-            "theory's.",
+            "number of labels that would have to be paid for. Robust-cal with c1 = 0.01, which is mapl's and not "
+            "the theory's.",
         ),
     )
 
@@ -137,8 +136,7 @@ CLAIMS = (
         name="labels-saved",
         place="Section 3.3, Theorem 15",
         says="Disagreement-based queries save labels, and with them privacy budget, exponentially: about θ d "
-        "ln(1/α) "
-        "labels do what d/α do for a passive student.",
+        "ln(1/α) labels do what d/α do for a passive student.",
         check="python benchmarks/students.py active",
         measure=labels_saved,
         printed=(

@@ -18,9 +18,8 @@ ALONE = "one learner of all rows, no privacy"
 SHOWN = {LADDER: "sparse (mapl's ladder)", PAPER: "Gaussian at the printed price", ALONE: ALONE}
 TERMS = (
     f"Thresholds, {TEACHERS:,} teachers, epsilon {BUDGET.epsilon:g} at delta {BUDGET.delta:g}; each student from "
-    f"the "
-    "number of public rows that serves it best, chosen on one half of the crowds and shown on the other. Excess "
-    "risks are exact given the student."
+    "the number of public rows that serves it best, chosen on one half of the crowds and shown on the other. "
+    "Excess risks are exact given the student."
 )
 
 

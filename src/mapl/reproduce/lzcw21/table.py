@@ -34,9 +34,8 @@ SHOWN = {
 }
 TERMS = (
     f"Thresholds, V = 1; every student at epsilon {BUDGET.epsilon:g} and delta {BUDGET.delta:g}, from the number "
-    f"of "
-    "public rows that serves it best: half of the crowds choose it, the other half is shown. Means of few students "
-    "whose errors spread widely, so slopes are rough."
+    "of public rows that serves it best: half of the crowds choose it, the other half is shown. Means of few "
+    "students whose errors spread widely, so slopes are rough."
 )
 ASKED = 60
 """Labels that an active student may ask for; it needs fewer of them than a passive one by far."""
@@ -109,9 +108,8 @@ def active(effort: ReproductionEffort) -> Evidence:
         },
         notes=(
             TERMS,
-            f"Active: Algorithm 4 with m = n/4 public rows, at most {ASKED} labels, as many teachers as leave "
-            f"each 50 "
-            "rows, and an exact oracle for thresholds in Algorithm 7.",
+            f"Active: Algorithm 4 with m = n/4 public rows, at most {ASKED} labels, as many teachers as leave each "
+            "50 rows, and an exact oracle for thresholds in Algorithm 7.",
         ),
     )
 

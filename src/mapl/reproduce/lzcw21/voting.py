@@ -163,8 +163,7 @@ CLAIMS = (
         name="example-8",
         place="Example 8",
         says="Three classifiers that each err on half of the points: their vote errs on 3/4 of them, which it "
-        "reaches "
-        "exponentially fast in K.",
+        "reaches exponentially fast in K.",
         check="mapl bounds lzcw21 example-8 --gamma 0.5",
         measure=example_8,
         printed=(
@@ -178,8 +177,7 @@ CLAIMS = (
         name="example-9",
         place="Example 9",
         says="If every teacher errs at every point with a chance of at most 1/2 − Δ, the vote of K errs with at "
-        "most "
-        "e^(−2KΔ²).",
+        "most e^(−2KΔ²).",
         check="mapl bounds lzcw21 example-9 --margin 0.1 --teachers 1001",
         measure=example_9,
         printed=(
@@ -217,9 +215,8 @@ CLAIMS = (
     PaperClaim(
         name="appendix-f-adult",
         place="Appendix F",
-        says="Linear classifiers on Adult satisfy the approximate high-margin condition with a small ν at a "
-        "large Δ, "
-        "the more so the more rows each teacher has.",
+        says="Linear classifiers on Adult satisfy the approximate high-margin condition with a small ν at a large "
+        "Δ, the more so the more rows each teacher has.",
         check="python benchmarks/margin.py",
         given=("data",),
         measure=adult_margins,

@@ -13,8 +13,7 @@ GAMMA = 0.05
 ASKED = (100, 200, 500, 1000, 2000)
 TERMS = (
     f"Laplace noise of scale 20 (γ = {GAMMA:g}) on each count, delta {DELTA:g}, the first questions of the file, "
-    f"the "
-    "first 8 moments as in the authors' code. The price depends on the votes, so it is private itself."
+    "the first 8 moments as in the authors' code. The price depends on the votes, so it is private itself."
 )
 
 
@@ -100,7 +99,6 @@ CLAIMS = (
         name="2017-mnist-100",
         place="2017, Table 2, MNIST, 100 queries",
         says="100 labels of 250 teachers on MNIST cost epsilon 2.04 at delta 1e-5.",
-        check="",
         given=("votes",),
         measure=few_on_mnist,
         printed=(Demand("epsilon over that in print", least=0.98, most=1.02),),
@@ -109,7 +107,6 @@ CLAIMS = (
         name="2017-mnist-1000",
         place="2017, Table 2, MNIST, 1,000 queries",
         says="1,000 labels on MNIST cost epsilon 8.03 at delta 1e-5, at most.",
-        check="",
         given=("votes",),
         measure=many_on_mnist,
         printed=(Demand("epsilon over that in print", most=1.02),),
@@ -118,7 +115,6 @@ CLAIMS = (
         name="2017-mnist-labels",
         place="2017, Section 4.1",
         says="Noisy labels of 250 teachers on MNIST are right on 93.18% of the questions.",
-        check="",
         given=("votes",),
         measure=labels_on_mnist,
         printed=(Demand("difference", least=-0.005, most=0.005),),
@@ -127,7 +123,6 @@ CLAIMS = (
         name="2017-adult",
         place="2018, Table 1, Adult by noisy max of 2017",
         says="500 labels on Adult cost epsilon 2.66 at delta 1e-5, at most.",
-        check="",
         given=("votes",),
         measure=on_adult,
         printed=(Demand("epsilon over that in print", least=0.9, most=1.02),),
@@ -136,7 +131,6 @@ CLAIMS = (
         name="2017-epsilon-is-public",
         place="2017, the epsilon itself",
         says="The epsilon that was computed from the votes is a guarantee that can be published.",
-        check="",
         given=("votes",),
         measure=move_one_teacher,
         printed=(Demand("difference", most=0.0),),

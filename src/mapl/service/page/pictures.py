@@ -16,9 +16,8 @@ def gauge(used: int, most: int, *, name: str, style: str) -> Markup:
     """Draw how much of a limit is used up."""
     filled = 1000 * min(1.0, used / most) if most else 0.0
     return Markup(
-        '<svg class="gauge" viewBox="0 0 1000 28" preserveAspectRatio="none" role="img" aria-label="{}">'
-        '<rect class="track" width="1000" height="28" rx="6"/>'
-        '<rect class="{}" width="{:.1f}" height="28" rx="6"/></svg>'
+        '<svg class="gauge" viewBox="0 0 1000 28" preserveAspectRatio="none" role="img" aria-label="{}"><rect '
+        'class="track" width="1000" height="28" rx="6"/><rect class="{}" width="{:.1f}" height="28" rx="6"/></svg>'
     ).format(f"{name}: {count(used)} of {count(most)}", style, filled)
 
 
@@ -40,11 +39,10 @@ def timeline(points: Sequence[SpentPoint]) -> Markup:
         return f"M0 {HEIGHT:.0f} {line} L{WIDTH:.0f} {HEIGHT:.0f} Z"
 
     return Markup(
-        '<svg class="timeline" viewBox="0 0 {w:.0f} {h:.0f}" role="img" aria-labelledby="timeline-title">'
-        '<title id="timeline-title">{title}</title>'
-        '<path class="abstained" d="{all}"/><path class="answered" d="{answers}"/>'
-        '<path class="axis" d="M0 {foot:.0f} H{w:.0f}"/>'
-        '</svg><p class="ends"><span>first entry of the ledger</span><span>entry {last}</span></p>'
+        '<svg class="timeline" viewBox="0 0 {w:.0f} {h:.0f}" role="img" aria-labelledby="timeline-title"><title '
+        'id="timeline-title">{title}</title><path class="abstained" d="{all}"/><path class="answered" '
+        'd="{answers}"/><path class="axis" d="M0 {foot:.0f} H{w:.0f}"/></svg><p class="ends"><span>first entry of '
+        "the ledger</span><span>entry {last}</span></p>"
     ).format(
         w=WIDTH,
         h=HEIGHT + FOOT,  # room for the line of the axis

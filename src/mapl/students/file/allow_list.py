@@ -128,15 +128,25 @@ def _same_member(one: Any, other: Any, read: Read) -> bool:
 
 
 def _check_tree_arguments(node: dict[str, Any], read: Read) -> None:
-    """A tree is made for one output, and its list of class counts has one entry: its builder reads no further."""
+    """A tree is made for one output, its list of class counts has one entry, and its nodes stand in one row.
+
+    Its builder reads no further, and asks for the length of that row before it asks whether there is one.
+    """
     try:
         _, n_classes, n_outputs = node["__reduce__"]["args"]["content"]
-        shape = np.load(BytesIO(read(n_classes["file"])), allow_pickle=False).shape
-        sound = _value(n_outputs) == 1 and shape == (1,)
+        nodes = _shape(_state(node)["nodes"], read)
+        sound = _value(n_outputs) == 1 and _shape(n_classes, read) == (1,) and len(nodes) == 1
     except (KeyError, TypeError, ValueError, EOFError):
         sound = False
     if not sound:
         raise InvalidData(BROKEN)
+
+
+def _shape(node: dict[str, Any], read: Read) -> tuple[int, ...]:
+    """Return the shape of an array as the file stores it, not of one that is put together otherwise."""
+    if (node["__loader__"], node["type"]) != ("NdArrayNode", "numpy"):
+        raise TypeError
+    return tuple(np.load(BytesIO(read(node["file"])), allow_pickle=False).shape)
 
 
 def _state(node: dict[str, Any]) -> dict[str, Any]:

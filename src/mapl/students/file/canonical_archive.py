@@ -44,13 +44,13 @@ def extend(archive: bytes, members: Iterable[tuple[str, bytes]], compression: in
     return buffer.getvalue()
 
 
-def model_archive(model: Any) -> bytes:
+def model_archive(model: Any, compression: int = ZIP_DEFLATED) -> bytes:
     """Return a model as skops writes it, but for names and dates; equal models give equal bytes."""
     with ZipFile(BytesIO(import_skops().dumps(model, compression=ZIP_STORED))) as written:
         names = Names()
         plan = json.dumps(names.given_to(json.loads(written.read(PLAN))), indent=2)
         arrays = [(new, without_gaps(written.read(old))) for old, new in names.files.items()]
-    return pack([(PLAN, plan.encode()), *arrays])
+    return pack([(PLAN, plan.encode()), *arrays], compression)
 
 
 class Names:

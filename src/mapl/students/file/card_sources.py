@@ -53,7 +53,7 @@ SCORES = CardSource(
         "release adds mistakes of its own.",
         "Rare classes and small groups suffer most: few released values are about them. Look at them before use.",
         "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
-        "Its probabilities are those of the teachers' mean or median, smoothed; check them on labelled rows.",
+        "Its probabilities are what was released of the teachers' scores, smoothed; check them on labelled rows.",
     ),
 )
 

@@ -6,7 +6,7 @@ import json
 import warnings
 from io import BytesIO
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.students.file.allow_list import ALLOWED, refuse_forged
@@ -16,7 +16,7 @@ from mapl.students.file.skops_import import import_skops
 from mapl.students.file.tree_bounds import refuse_bad_trees
 
 
-def model_bytes(model: Any) -> bytes:
+def model_bytes(model: Any, compression: int = ZIP_DEFLATED) -> bytes:
     """Write a model, or say why it would not be read again.
 
     Raises
@@ -25,7 +25,7 @@ def model_bytes(model: Any) -> bytes:
         With the bare reason.
     """
     try:
-        content = model_archive(model)
+        content = model_archive(model, compression)
     except Exception as failure:
         raise InvalidParameter(f"skops says: {failure}") from None
     unknown = unknown_types(content)

@@ -8,6 +8,7 @@ makes it none of these; skops then reads it, by the rules of `allow_list`, or it
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
@@ -25,6 +26,9 @@ MODELS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "mapl.students.moments.numbers.LinearNumbers": (QuickNumbers, ("turn", "weights", "level", "low", "high")),
 }
 """What comes after the encoder -> who predicts the same, and what it is made of."""
+
+ENDS = {"level", "low", "high"}
+"""What a model of numbers has beside its arrays."""
 
 SETTINGS = {"memory", "verbose", "transform_input"}
 """What a Pipeline has beside its steps, and mapl never sets."""
@@ -78,9 +82,11 @@ def _fit(own: dict[str, Any], layout: RowLayout) -> bool:
     arrays = [own[name] for name in ("turn", "weights", "classes") if name in own]
     if not all(isinstance(one, np.ndarray) for one in arrays):
         return False
+    if not all(type(own[name]) in (int, float) and math.isfinite(own[name]) for name in ENDS & own.keys()):
+        return False
     numbers = all(one.dtype.kind == "f" and one.ndim == 2 and np.isfinite(one).all() for one in (turn, weights))
     joined = numbers and turn.shape == (layout.width + 1, len(weights))
-    return bool(joined and ("classes" not in own or own["classes"].shape == weights.shape[1:]))
+    return bool(joined and weights.shape[1:] == (own["classes"].shape if "classes" in own else (1,)))
 
 
 def _name(node: dict[str, Any]) -> str:

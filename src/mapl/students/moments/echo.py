@@ -8,7 +8,6 @@ believed, and from what texts look like, so that public rows tell it.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import softmax
 
 from mapl.data.encoding.scored_text import ScoredText
 from mapl.data.moments.feature_map import UNIT
@@ -16,6 +15,7 @@ from mapl.data.moments.row_map import RowMap
 from mapl.data.moments.words import word_vectors
 from mapl.data.tables.rows import Rows
 from mapl.students.moments.polarity import Polarities
+from mapl.students.probabilities.log_sums import softmax
 from mapl.types import Floats
 
 
@@ -28,7 +28,7 @@ def measure_echo(vectors: RowMap, weights: Floats, polarities: Polarities, rows:
     encoded = encoder.transform(rows)
     n_classes, n_scores = weights.shape[1], encoder.polarities.shape[1]
     before = vectors.features(encoded) @ weights / UNIT
-    chances = softmax(before, axis=1)
+    chances = softmax(before)
     echo = 0.0
     for code in range(n_classes):
         label = np.eye(n_classes)[code] - 1 / n_classes

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import softmax
 
 from mapl.students.moments.curvature import denoise
 from mapl.students.moments.prior import likely_variance
@@ -19,6 +18,7 @@ from mapl.students.moments.rounds import (
     weigh_rounds,
 )
 from mapl.students.moments.surrogate import eigen
+from mapl.students.probabilities.log_sums import softmax
 from mapl.types import Floats, Singles
 
 LEAST_SPREAD = 0.3
@@ -66,7 +66,7 @@ class KnownCurvature:
         """Take one more round into account."""
         grown = replace(known, rounds=(*known.rounds, released), before=(*known.before, known.weights))
         n_classes = known.weights.shape[1]
-        chances = softmax(self.public @ known.weights.astype(np.float32), axis=1)
+        chances = softmax(self.public @ known.weights.astype(np.float32))
         sure = float((chances * (1 - chances)).mean()) * n_classes / (n_classes - 1)
         gram, turn = eigen(self.gram)
         curvature = count_units(grown.rounds, self.declared) * max(sure, LEAST_SPREAD / n_classes) * gram

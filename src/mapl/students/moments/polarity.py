@@ -20,8 +20,9 @@ N_TOTALS, ITERATIONS, MOST_FITTED = 36, 30, 20_000
 class Polarities:
     """How much each word speaks for each class, one line per word, and the deviation that noise gives every line.
 
-    0 says nothing; with two classes a word of 1 stands in records of that class alone. ``believed`` is what the sum
-    of a word was multiplied by to become its polarity.
+    0 says that it stands in records of every class alike, so a word that tells nothing leans to the commoner class;
+    with two classes a word of 1 stands in records of that class alone. ``believed`` is what the sum of a word was
+    multiplied by to become its polarity.
     """
 
     means: Floats

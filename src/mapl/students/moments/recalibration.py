@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import softmax
 
+from mapl.data.moments.probabilities import add_columns
 from mapl.students.moments.rounds import Refined, centre_classes
 from mapl.students.probabilities.line import Totals, find_line
+from mapl.students.probabilities.log_sums import softmax
 from mapl.types import Floats, Singles
 
 RIDGE = 4.0
@@ -45,14 +46,14 @@ def recalibrate(known: Refined, public: Singles, *, units: float, echo: float = 
     scores = centre_classes(vectors @ weights)
     constant = find_constant(vectors, RIDGE * (first.noise / units) ** 2)
     along = vectors @ constant
-    sums, chances = centre_classes(first.sums) / units, softmax(scores, axis=1)
+    sums, chances = centre_classes(first.sums) / units, softmax(scores)
     noise = (first.noise / units) ** 2 * (1 - 1 / n_classes)
-    surely = (chances * scores).sum(axis=1)
+    surely = add_columns(chances * scores)
     totals = Totals(
         slope=float((weights * sums).sum()) - known.optimism / units - echo,
         classes=constant @ sums,
         slope_noise=noise * float((weights**2).sum())
-        + float(((chances * scores**2).sum(axis=1) - surely**2).mean()) / units
+        + float((add_columns(chances * scores**2) - surely**2).mean()) / units
         + float(surely.var()) / n_public,
         class_noise=noise * float(constant @ constant)
         + (chances * (1 - chances) * (along**2)[:, None]).mean(axis=0) * n_classes / (n_classes - 1) / units

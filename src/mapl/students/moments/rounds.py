@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapl.types import Floats
 
@@ -62,7 +63,7 @@ class Refined:
 
     weights: Floats
     rounds: tuple[SumRound, ...] = ()
-    before: tuple[Floats, ...] = ()
+    before: tuple[NDArray[Any], ...] = ()
     scatter: Floats | None = None
     optimism: float = 0.0
     level: float = 0.0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from mapl.data.encoding.encoder import Encoder
 from mapl.data.encoding.scored_text import ScoredText
 from mapl.data.moments.feature_map import STEP_BITS
 from mapl.data.moments.row_map import RowMap
@@ -46,6 +47,8 @@ class NoisyCount:
 @dataclass(frozen=True, slots=True, eq=False)
 class Strengths:
     """By how much each column moves the score of each class, if it moves by its public deviation.
+
+    A value of a category and a bin of a number are told beside the average public row.
 
     Parameters
     ----------
@@ -104,11 +107,14 @@ def measure_strengths(
     if half is not None:  # what moves a number towards one end moves it away from the other
         weights, scale = np.concatenate([-weights, weights], axis=1), half
     assert known.scatter is not None
-    encoded = encoder.transform(public)
-    spread = encoded.std(axis=0, dtype=np.float64)
+    encoded = encoder.encode(public)
+    seen = encoded.toarray()
+    spread, mean = seen.std(axis=0, dtype=np.float64), seen.mean(axis=0, dtype=np.float64)
     lengths = vectors.features.lengths(encoded)
     # A row's vector is divided by its length; on average over public rows that is this much.
     turn = vectors.features.turn[:-1] * float(np.mean(1 / lengths)) * (1 << STEP_BITS)
+    for group in _groups(encoder):  # what all values of a category share belongs to the constant
+        turn[group] -= mean[group] @ turn[group]
     effects = scale * spread[:, None] * (turn @ (weights - weights.mean(axis=1, keepdims=True)))
     noise = scale * spread * np.sqrt(((turn @ known.scatter) ** 2).sum(axis=1))
     names = _names(encoder, classes)
@@ -123,6 +129,15 @@ def measure_strengths(
         np.concatenate([own.noise, noise_of_words]),
         own.count,
     )
+
+
+def _groups(encoder: object) -> Iterator[slice]:
+    """Yield where the values of each category stand in an encoded row, and the bins of each number."""
+    if isinstance(encoder, ScoredText):
+        n_scores = encoder.polarities.shape[1]
+        yield from (slice(one.start + n_scores, one.stop + n_scores) for one in _groups(encoder.beside))
+    elif isinstance(encoder, Encoder):
+        yield from encoder.groups
 
 
 def _names(encoder: object, classes: Classes) -> tuple[str, ...]:

@@ -7,15 +7,15 @@ labels, and public rows are such. Everything here is public, and hence free.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import helmert
 from scipy.optimize import minimize
-from scipy.special import softmax
 
-from mapl.students.moments.log_sums import log_sums
+from mapl.data.moments.probabilities import add_columns
 from mapl.students.moments.prior import likely_variance
 from mapl.students.moments.rounds import (
     Refined,
@@ -26,9 +26,17 @@ from mapl.students.moments.rounds import (
     measure_optimism,
     weigh_rounds,
 )
+from mapl.students.probabilities.log_sums import log_sums, softmax
 from mapl.types import Floats, Singles
 
 MOST_STEPS = 30
+
+MANY = 25
+"""So many units for each public row make it worth the time to ask what these cannot tell: with fewer, accuracy
+moved by less than 0.1 points."""
+
+NEGLIGIBLE = 0.1
+"""So little scatter by public rows, beside that by people, changes nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,37 +65,54 @@ class PublicBalance:
 
     def refine(self, known: Refined, released: SumRound) -> Refined:
         """Take one more round into account."""
-        n_classes = known.weights.shape[1]
-        chances = softmax(self.public @ known.weights.astype(np.float32), axis=1)
-        balance = self._mean_product(chances - np.float32(1 / n_classes))
-        grown = replace(known, rounds=(*known.rounds, released), before=(*known.before, balance))
-        return self._solved(grown, chances)
+        chances = self._chances(known.weights)
+        return self._solved(replace(known, rounds=(*known.rounds, released), before=(*known.before, chances)))
 
-    def _solved(self, known: Refined, chances: Singles) -> Refined:
-        n_classes = known.weights.shape[1]
+    def _solved(self, known: Refined) -> Refined:
+        n_classes, chances = known.weights.shape[1], known.before[-1]
         units = count_units(known.rounds, self.declared)
         shares, noise = weigh_rounds(known.rounds, self.keep)
         drawn = drawn_variance(shares, apart=self.apart)
+        balances = [self._mean_product(one - np.float32(1 / n_classes)) for one in known.before]
         sums = sum(
             share * (centre_classes(one.sums) + units * balance)
-            for share, one, balance in zip(shares, known.rounds, known.before, strict=True)
+            for share, one, balance in zip(shares, known.rounds, balances, strict=True)
         )
-        spread = (chances * (1 - chances)).mean(axis=1) * n_classes / (n_classes - 1)
+        spread = add_columns(chances * (1 - chances)) / (n_classes - 1)
         curvature, turn = eigen(units * self._mean_square(spread))
         slopes, before = turn.T @ sums, turn.T @ known.weights
         if n_classes == 2:  # as a straight line from where the model is
-            moved = slopes - units * (turn.T @ known.before[-1]) + curvature[:, None] * before
+            moved = slopes - units * (turn.T @ balances[-1]) + curvature[:, None] * before
             variance = likely_variance(curvature, moved, noise, drawn=drawn)
         else:  # from where the curvature is known exactly
             flat, flat_turn = self._flat
             variance = likely_variance(units / n_classes * flat, flat_turn.T @ sums, noise, drawn=drawn)
-        penalty = (1 + noise / (curvature + 1)) / variance
+
+        def solve(doubt: float) -> tuple[Floats, Floats]:
+            penalty = (1 + doubt + noise / (curvature + 1)) / variance
+            return self._balanced(turn, slopes, penalty, curvature, before, units), penalty
+
+        weights, penalty = solve(0.0)
+        public = self._public_doubt(known, shares, units)
+        if public.per_row > MANY and (most := public.measure(self._chances(weights))) > NEGLIGIBLE:
+            weights, penalty = solve(most)
+            # Weights that are drawn in move less: where both agree lies between the two.
+            weights, penalty = solve(math.sqrt(most * public.measure(self._chances(weights))))
         return replace(
             known,
-            weights=self._balanced(turn, slopes, penalty, curvature, before, units),
+            weights=weights,
             scatter=turn * (noise**0.5 / (curvature + penalty)),
             optimism=measure_optimism(known.rounds, shares[0], curvature, penalty, apart=self.apart),
         )
+
+    def _chances(self, weights: Floats) -> Singles:
+        """Return what a model predicts of public rows."""
+        return np.asarray(softmax(self.public @ weights.astype(np.float32)))
+
+    def _public_doubt(self, known: Refined, shares: Floats, units: float) -> PublicDoubt:
+        mean = sum(np.float32(share) * one for share, one in zip(shares, known.before, strict=True))
+        per_row = units * float(self.counts @ self.counts)
+        return PublicDoubt(per_row, self.counts, np.asarray(mean), known.before[-1])
 
     def _mean_product(self, columns: Singles) -> Floats:
         """Return the mean over public rows of the products of their vectors with some columns."""
@@ -135,6 +160,38 @@ class PublicBalance:
         options = {"maxiter": MOST_STEPS, "gtol": 1e-6}
         found = minimize(loss, (start / scale).ravel(), jac=True, method="L-BFGS-B", options=options).x
         return np.asarray(turn @ (found.reshape(slopes.shape) * scale) @ contrasts.T)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicDoubt:
+    """How much few public rows scatter sums, where a model moves away from those that sums were told at.
+
+    A round of sums is exact, up to noise, at the model of its time. From there public rows lead to another model:
+    n times the mean of m of them stands for what n people would add. By as much as predictions move, that scatters
+    n/m times as much as the people themselves do. A model that comes to rest has no doubt left.
+
+    Parameters
+    ----------
+    per_row
+        How many units there are for a public row.
+    counts
+        How much each public row counts; they add up to 1.
+    chances
+        What these models predicted of public rows, each counting as much as its round.
+    latest
+        What the last one predicted.
+    """
+
+    per_row: float
+    counts: Singles
+    chances: Singles
+    latest: Singles
+
+    def measure(self, chances: Singles) -> float:
+        """Return how much public rows scatter sums about another model, beside the scatter of people."""
+        moved = float(self.counts @ np.square(chances - self.chances).sum(axis=1))
+        scatter = float(self.counts @ (self.latest * (1 - self.latest)).sum(axis=1))
+        return self.per_row * moved / max(scatter, 1e-12)
 
 
 def eigen(matrix: Floats) -> tuple[Floats, Floats]:

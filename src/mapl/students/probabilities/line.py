@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
+from mapl.data.moments.probabilities import add_columns
+from mapl.students.probabilities.log_sums import log_sums, softmax
 from mapl.types import Floats
 
 SLOPES = (0.05, 3.0)
@@ -71,8 +72,8 @@ def find_line(
     """
     n_classes = scores.shape[1]
     along = np.ones(len(scores)) if along is None else along
-    chances = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
-    steep = max(float(counts @ ((chances * scores**2).sum(axis=1) - (chances * scores).sum(axis=1) ** 2)), LEAST)
+    chances = softmax(scores)
+    steep = max(float(counts @ (add_columns(chances * scores**2) - add_columns(chances * scores) ** 2)), LEAST)
     even = (counts * along**2) @ (chances * (1 - chances)) * n_classes / (n_classes - 1)
     even = np.maximum(even, LEAST)
     slope_penalty = totals.slope_noise / steep / SLOPE_SPREAD**2
@@ -81,11 +82,13 @@ def find_line(
     def loss(given: Floats) -> tuple[float, Floats]:
         slope, offsets = given[0], given[1:]
         moved = slope * scores + along[:, None] * offsets
-        level = logsumexp(moved, axis=1)
+        level = log_sums(moved)
         beyond = np.exp(moved - level[:, None]) - 1 / n_classes
-        value = float(counts @ (level - moved.mean(axis=1)) - slope * totals.slope - offsets @ totals.classes)
+        value = float(
+            counts @ (level - add_columns(moved) / n_classes) - slope * totals.slope - offsets @ totals.classes
+        )
         value += 0.5 * float(slope_penalty * (slope - 1) ** 2 + penalties @ offsets**2)
-        of_slope = float(counts @ (beyond * scores).sum(axis=1)) - totals.slope + slope_penalty * (slope - 1)
+        of_slope = float(counts @ add_columns(beyond * scores)) - totals.slope + slope_penalty * (slope - 1)
         of_offsets = (counts * along) @ beyond - totals.classes + penalties * offsets
         return value, np.concatenate([[of_slope], of_offsets])
 

@@ -26,7 +26,7 @@ from mapl.errors import InvalidData, InvalidParameter
 from mapl.teachers.learners.spelling import codes_of
 from mapl.teachers.workers.isolation import limit_program, seconds_computed
 from mapl.teachers.workers.lifeline import die_with_parent
-from mapl.types import Labels, finite_positive
+from mapl.types import Labels, Silent, finite_positive
 
 FILES = ("shard", "queries", "votes")
 
@@ -102,7 +102,7 @@ class CommandLearner:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CommandTeacher:
+class CommandTeacher(Silent):
     """A shard that a command will learn from once it is asked. Private."""
 
     learner: CommandLearner
@@ -136,9 +136,6 @@ class CommandTeacher:
             if ended.returncode:
                 raise InvalidData(f"The learner command ended with code {ended.returncode}; it must end with 0.")
             return _read_votes(folder / "votes.csv", learner.classes, n_rows(questions))
-
-    def __repr__(self) -> str:
-        return "CommandTeacher(private)"
 
 
 def _as_program(parent: int, time_limit: float | None) -> None:

@@ -14,7 +14,7 @@ from mapl.data.tables.rows import Rows, for_learner, n_rows
 from mapl.errors import InvalidParameter
 from mapl.teachers.learners.spelling import codes_of, natural, one_per_row
 from mapl.teachers.learners.unfitted import refuse_fitted
-from mapl.types import Labels
+from mapl.types import Labels, Silent
 
 WANT_CODES = ("xgboost", "skorch")
 """Libraries that take the numbers 0, 1, ... of the classes in the shard, and no other labels."""
@@ -70,7 +70,7 @@ class EstimatorLearner:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FittedEstimator:
+class FittedEstimator(Silent):
     """A fitted estimator and how to read its predictions. Private."""
 
     estimator: Any
@@ -84,9 +84,6 @@ class FittedEstimator:
         places = one_per_row(predicted, n_rows(rows)).astype(np.int64)
         known = (places >= 0) & (places < len(self.present))
         return np.where(known, self.present[np.where(known, places, 0)], UNKNOWN)
-
-    def __repr__(self) -> str:
-        return "FittedEstimator(private)"
 
 
 def _encoder_and_model(estimator: Any) -> tuple[Any | None, Any]:

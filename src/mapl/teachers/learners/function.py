@@ -13,7 +13,7 @@ from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import Rows, for_learner, n_rows
 from mapl.errors import InvalidData
 from mapl.teachers.learners.spelling import codes_of, natural
-from mapl.types import Labels
+from mapl.types import Labels, Silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class FunctionLearner:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FittedFunction:
+class FittedFunction(Silent):
     """A prediction function and how to read what it says. Private."""
 
     predict: Callable[[Rows], Any]
@@ -46,6 +46,3 @@ class FittedFunction:
 
     def __call__(self, rows: Rows) -> NDArray[np.int64]:
         return codes_of(self.predict(rows), self.classes, n_rows(rows))
-
-    def __repr__(self) -> str:
-        return "FittedFunction(private)"

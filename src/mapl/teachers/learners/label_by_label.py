@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mapl.data.tables.classes import UNKNOWN
 from mapl.data.tables.rows import Rows, n_rows, take
 from mapl.teachers.learners.learner import Learner, Predict
-from mapl.types import Labels
+from mapl.types import Labels, Silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LabelByLabel:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FittedLabels:
+class FittedLabels(Silent):
     """What a teacher learned about each label. Private."""
 
     each: tuple[Predict | int, ...]
@@ -73,9 +73,6 @@ class FittedLabels:
         except Exception:
             return fixed
         return votes if votes.shape == fixed.shape else fixed
-
-    def __repr__(self) -> str:
-        return "FittedLabels(private)"
 
 
 def repeat_questions(questions: Rows, n_labels: int) -> Rows:

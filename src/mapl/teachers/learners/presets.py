@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidParameter
+from mapl.near_names import did_you_mean
 
 if TYPE_CHECKING:
     from mapl.data.encoding.encoder import Encoder
@@ -154,7 +155,9 @@ def preset(name: str) -> Preset:
     """Return a preset by its name."""
     if name not in PRESETS:
         more = MISSING.get(name, "")
-        raise InvalidParameter(f"There is no learner {name!r}; choose one of {', '.join(PRESETS)}{more}.")
+        raise InvalidParameter(
+            f"There is no learner {name!r}; choose one of {', '.join(PRESETS)}{more}.{did_you_mean(name, PRESETS)}"
+        )
     return PRESETS[name]
 
 

@@ -17,7 +17,7 @@ from mapl.teachers.learners.estimator import EstimatorLearner, FittedEstimator
 from mapl.teachers.learners.function import FittedFunction, FunctionLearner
 from mapl.teachers.learners.learner import Learner
 from mapl.teachers.learners.spelling import codes_of, one_per_row
-from mapl.types import MAX_TEACHERS, Labels, positive_integer
+from mapl.types import MAX_TEACHERS, Labels, Silent, positive_integer
 
 FALLBACK_SCORE = TOP // 2
 """The score that could not be read, and every score of a teacher that failed. It depends on no data."""
@@ -48,7 +48,7 @@ class ScoreLearner:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FittedScorer:
+class FittedScorer(Silent):
     """A fitted teacher that is asked for probabilities. Private."""
 
     teacher: FittedEstimator | FittedFunction
@@ -59,9 +59,6 @@ class FittedScorer:
         else:
             told = _of_second(self.teacher, rows)
         return in_steps(np.asarray(told, dtype=np.float64))
-
-    def __repr__(self) -> str:
-        return "FittedScorer(private)"
 
 
 def in_steps(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from mapl.teachers.learners.estimator import EstimatorLearner, FittedEstimator
 from mapl.teachers.learners.function import FittedFunction, FunctionLearner
 from mapl.teachers.learners.learner import Learner
 from mapl.teachers.learners.scores import UNREADABLE, ScoreBallot, ScoreLearner, refuse_unscored, shares_of
-from mapl.types import Labels
+from mapl.types import Labels, Silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ShareLearner:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FittedSharer:
+class FittedSharer(Silent):
     """A fitted teacher that is asked for probabilities of all classes. Private."""
 
     teacher: FittedEstimator | FittedFunction
@@ -70,9 +70,6 @@ class FittedSharer:
                 f"the {self.n_classes} classes."
             )
         return in_whole_shares(told).ravel()
-
-    def __repr__(self) -> str:
-        return "FittedSharer(private)"
 
 
 def score_learner(learner: Learner, classes: Classes) -> ScoreLearner | ShareLearner:

@@ -14,21 +14,18 @@ from mapl.data.tables.rows import Rows
 from mapl.teachers.learners.estimator import EstimatorLearner, FittedEstimator
 from mapl.teachers.learners.spelling import codes_of
 from mapl.teachers.panel.linear import Weights, weights_of
-from mapl.types import Labels
+from mapl.types import Labels, Silent
 
 Kept = Any
 """What is kept of one teacher: `Weights`, `Onnx` or the model itself, which becomes `Stored`. Private."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Stored:
+class Stored(Silent):
     """One teacher as bytes that are safe to read, and the classes of its shard where it knows these by number."""
 
     content: bytes
     present: tuple[int, ...] | None
-
-    def __repr__(self) -> str:
-        return "Stored(private)"
 
 
 @dataclass(frozen=True, slots=True)

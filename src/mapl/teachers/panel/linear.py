@@ -29,7 +29,7 @@ from mapl.teachers.panel.quick_count import (
     scale,
     voter_blocks,
 )
-from mapl.types import Floats, Tallies
+from mapl.types import Floats, Silent, Tallies
 
 MOST = 2.0**300
 """Weights and features beyond this are a failure; below it no product of two halves overflows."""
@@ -46,7 +46,7 @@ SPLIT = 2.0**27 + 1
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Weights:
+class Weights(Silent):
     """One linear teacher: a row of weights, or one per class, and the class number of each. Private."""
 
     coef: Floats
@@ -64,9 +64,6 @@ class Weights:
         """Whether there are as many scores as classes, or one for two of them."""
         one_each = len(self.codes) == max(2, len(self.coef)) and len(self.intercept) == len(self.coef)
         return one_each and len(self.coef) != 2
-
-    def __repr__(self) -> str:
-        return "Weights(private)"
 
 
 def weights_of(model: Any, codes: NDArray[np.int64]) -> Weights:

@@ -12,6 +12,7 @@ from mapl.data.tables.classes import UNKNOWN
 from mapl.errors import InvalidData
 from mapl.teachers.learners.estimator import FittedEstimator
 from mapl.teachers.panel.keeping import class_codes
+from mapl.types import Silent
 
 INPUT = "rows"
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
@@ -22,15 +23,12 @@ BROKEN = "The file of the teachers holds an ONNX model that is not as mapl write
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Onnx:
+class Onnx(Silent):
     """One teacher as an ONNX model, the labels that it gives and the class number of each. Private."""
 
     content: bytes
     labels: tuple[str | int, ...]
     codes: tuple[int, ...]
-
-    def __repr__(self) -> str:
-        return "Onnx(private)"
 
 
 def as_onnx(fitted: FittedEstimator) -> Onnx:
@@ -51,7 +49,7 @@ def as_onnx(fitted: FittedEstimator) -> Onnx:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class OnnxModel:
+class OnnxModel(Silent):
     """An ONNX model that is ready to be asked. Private."""
 
     session: Any
@@ -77,9 +75,6 @@ class OnnxModel:
     def __call__(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         (found,) = self.session.run([self.output], {INPUT: np.asarray(rows, dtype=np.float32)})
         return np.array([self.codes.get(one, UNKNOWN) for one in found.ravel().tolist()], dtype=np.int64)
-
-    def __repr__(self) -> str:
-        return "OnnxModel(private)"
 
 
 def refuse_unusual(content: bytes) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.types import Floats, Singles
+from mapl.types import Floats, Silent, Singles
 
 if TYPE_CHECKING:
     from mapl.teachers.panel.linear import LinearPanel
@@ -34,16 +34,13 @@ DOUBTS_AT_ONCE = 1 << 9
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class VoterBlock:
+class VoterBlock(Silent):
     """Some teachers as 32-bit numbers: for each class, or for two classes once, a row of weights each. Private."""
 
     teachers: NDArray[np.int64]
     weights: Singles
     unknown: NDArray[np.bool_] | None
     """Classes x teachers; None where the weights decide between two classes."""
-
-    def __repr__(self) -> str:
-        return "VoterBlock(private)"
 
 
 def voter_blocks(panel: LinearPanel, columns: Floats, teachers: NDArray[np.int64]) -> Iterator[VoterBlock]:
@@ -80,7 +77,7 @@ def voter_blocks(panel: LinearPanel, columns: Floats, teachers: NDArray[np.int64
 
 
 @dataclass(slots=True, repr=False)
-class ScoreSheet:
+class ScoreSheet(Silent):
     """Memory for one block of scores, which is written over again and again."""
 
     scores: Singles
@@ -97,11 +94,8 @@ class ScoreSheet:
         shape = (len(weights), rows.shape[1])
         return np.matmul(weights, rows, out=self.scores[: shape[0] * shape[1]].reshape(shape))
 
-    def __repr__(self) -> str:
-        return "ScoreSheet(private)"
 
-
-class Doubts:
+class Doubts(Silent):
     """Votes that 32 bits do not decide: who was asked what, and how long that row is. Private."""
 
     def __init__(self) -> None:
@@ -126,9 +120,6 @@ class Doubts:
         for start in range(0, len(asked), DOUBTS_AT_ONCE):
             some = slice(start, start + DOUBTS_AT_ONCE)
             yield teachers[some], asked[some], lengths[some]
-
-    def __repr__(self) -> str:
-        return "Doubts(private)"
 
 
 def scale(features: Floats, lengths: Floats) -> Singles:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mapl.types import Flags, Floats
+from mapl.types import Flags, Floats, Silent
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,7 +48,7 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Solved:
+class Solved(Silent):
     """Linear scores of each shard of a stack: one row of weights for two classes, else one per class. Private.
 
     ``settled`` is False where a shard is left to scikit-learn itself; that depends on this shard alone.
@@ -57,9 +57,6 @@ class Solved:
     coef: Floats
     intercept: Floats
     settled: Flags
-
-    def __repr__(self) -> str:
-        return "Solved(private)"
 
 
 class TeacherFamily(Protocol):

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
 from mapl.teachers.together.family import Stack, transpose
-from mapl.types import Flags
+from mapl.types import Flags, Silent
 
 Matrices = NDArray[Any]
 """A matrix per shard, of 32 or 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Network:
+class Network(Silent):
     """One trained network. Private."""
 
     coefs: tuple[Matrices, ...]
@@ -47,9 +47,6 @@ class Network:
             return np.asarray(self.codes[places], dtype=np.int64)
         _softmax(at)
         return np.asarray(self.codes[at.argmax(axis=1)], dtype=np.int64)
-
-    def __repr__(self) -> str:
-        return "Network(private)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,14 @@ from mapl.teachers.panel.linear import MOST, LinearPanel, Weights
 from mapl.teachers.together.family import Solved, Stack, TeacherFamily
 from mapl.teachers.together.networks import Network, Networks
 from mapl.teachers.together.recognition import Syllabus, sound
-from mapl.types import Flags, Floats, Labels
+from mapl.types import Flags, Floats, Labels, Silent
 
 NUMBERS_AT_ONCE = 1 << 18
 """A stack of about 2 MB stays near the processor."""
 
 
 @dataclass(slots=True, repr=False)
-class TrainedTogether:
+class TrainedTogether(Silent):
     """What became of some teachers. Private.
 
     ``weights`` has None for a teacher with nothing to learn from, which casts the fallback vote; ``left`` are those
@@ -34,12 +34,9 @@ class TrainedTogether:
     own_errors: dict[int, tuple[int, int]] = field(default_factory=dict)
     left: list[int] = field(default_factory=list)
 
-    def __repr__(self) -> str:
-        return "TrainedTogether(private)"
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ShardLesson:
+class ShardLesson(Silent):
     """What a teacher learns from: numbers, and the place of each row's class among those of the shard. Private."""
 
     k: int
@@ -47,9 +44,6 @@ class ShardLesson:
     places: NDArray[np.int64]
     codes: NDArray[np.int64]
     tested: tuple[Floats, Labels] | None
-
-    def __repr__(self) -> str:
-        return "ShardLesson(private)"
 
 
 def train_together(

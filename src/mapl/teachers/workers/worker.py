@@ -152,6 +152,10 @@ def reply_of(job: TeacherTask, k: int, parcel: bytes) -> bytes | None:
                 return pickle_anything(predict)
             votes = _votes(job, predict, questions)
             return votes + _own_errors(learner, predict, *kept_from_it) if kept_from_it else votes
+    except MemoryError:
+        if not job.isolated:  # what earlier teachers left behind may be why: once more, in a process of its own
+            os._exit(1)
+        return None
     except BaseException:  # even SystemExit: a teacher that fails casts the fallback vote, and says nothing
         return None
 

@@ -11,7 +11,6 @@ from dataclasses import asdict
 
 import pyarrow as pa
 
-from mapl.data.reading.entries import TRUTH
 from mapl.data.sources.source import Address, source_of
 from mapl.data.tables.classes import Classes
 from mapl.parameters import spell
@@ -19,6 +18,10 @@ from mapl.pipeline.case import Case, Declared
 from mapl.pipeline.runs.folder import RunFolder
 from mapl.pipeline.runs.owner.look import OwnerCheck, OwnerLook
 from mapl.pipeline.runs.private_input import table_as_declared
+
+WORDS_FOR_0_AND_1 = frozenset(
+    ("no", "yes", "n", "y", "negative", "positive", "neg", "pos", "absent", "present", "bad", "good", "low", "high")
+)
 
 PRIVATE = "PRIVATE: for whoever may see the table; nothing here is protected."
 
@@ -61,10 +64,15 @@ def hint_of_names(case: Case) -> str | None:
 
 
 def hint_of_words(classes: Classes) -> str | None:
-    """Say how labels are matched where no class is a number or a truth value, which labels often are."""
-    if classes.values or classes.by_number or any(name.lower() in TRUTH for name in classes.names):
+    """Say how labels are matched where both classes are words for 0 and 1, which tables often have instead.
+
+    Other names are rarely made up: whoever declares them has read them in a table.
+    """
+    spoken = {name.lower() for name in classes.names}
+    if classes.values or len(classes) != 2 or not spoken <= WORDS_FOR_0_AND_1:
         return None
     return (
-        "labels are matched by name, and rows with other labels, such as 0 and 1, are left out without a word; "
-        f"say what these mean with {spell('label_values', '0=CLASS,1=CLASS')}, or look first with mapl check."
+        "labels are matched by name, letter for letter, and rows with others, such as 0 and 1, are left out "
+        f"without a word; say what they mean with {spell('label_values', '0=CLASS,1=CLASS')}, or look first with "
+        "mapl check."
     )

@@ -25,14 +25,14 @@ from mapl.data.tables.rows import column
 from mapl.data.tables.table import PrivateTable, is_known
 from mapl.data.units.identities import Identities
 from mapl.pipeline.case import Declared
-from mapl.types import Flags
+from mapl.types import Flags, Silent
 
 PLACES = ("below the range", "within the range", "above the range")
 """Where labels may lie that are numbers; those beyond the range count as its ends."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class OwnerCheck:
+class OwnerCheck(Silent):
     """How the rows of a private table are read. Private: nothing here is protected.
 
     Parameters
@@ -62,11 +62,8 @@ class OwnerCheck:
     by_class: Mapping[str, int]
     columns: Mapping[str, Gaps]
 
-    def __repr__(self) -> str:
-        return "OwnerCheck(private)"
 
-
-class OwnerLook:
+class OwnerLook(Silent):
     """Counts of the blocks that went by, while somebody read a table. Private."""
 
     def __init__(self) -> None:
@@ -144,9 +141,6 @@ class OwnerLook:
             by_class=by_class,
             columns={declared.name: Gaps(*counts) for declared, counts in gaps},
         )
-
-    def __repr__(self) -> str:
-        return "OwnerLook(private)"
 
 
 def _names(given: Declared) -> tuple[str, ...]:

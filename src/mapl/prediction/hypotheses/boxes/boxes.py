@@ -24,9 +24,9 @@ from mapl.prediction.hypotheses.draw import LAW_BITS, Ball, as_numerator, as_rat
 from mapl.prediction.hypotheses.line.switches import MOST_LISTED
 from mapl.prediction.hypotheses.listed import ListedErrors, one_point
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points, Selection
-from mapl.prediction.hypotheses.sample import BuiltIn, Silent
+from mapl.prediction.hypotheses.sample import BuiltIn
 from mapl.prediction.hypotheses.space.exact import Places
-from mapl.types import Integers, Labels
+from mapl.types import Integers, Labels, Silent
 
 
 @dataclass(frozen=True, slots=True, repr=False)

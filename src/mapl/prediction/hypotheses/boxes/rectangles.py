@@ -14,8 +14,9 @@ from mapl.prediction.hypotheses.boxes.boxes import BoxErrors, Strips
 from mapl.prediction.hypotheses.boxes.sheets import Sheet, Values, every_sheet, sum_weights
 from mapl.prediction.hypotheses.finite import sauer
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points
-from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import BuiltIn, as_ones, as_points
 from mapl.prediction.hypotheses.space.exact import distinct, weigh_points
+from mapl.types import Silent
 
 MOST_STEPS = 1 << 27
 

@@ -15,9 +15,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent
 from mapl.prediction.hypotheses.space.exact import Places
-from mapl.types import Flags, Integers
+from mapl.types import Flags, Integers, Silent
 
 FEW = 1 << 29
 """Of fewer records than this all sums fit half a word, which makes them twice as fast."""

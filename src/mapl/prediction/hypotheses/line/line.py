@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent
-from mapl.types import Flags, Integers
+from mapl.types import Flags, Integers, Silent
 
 
 @dataclass(frozen=True, slots=True, repr=False)

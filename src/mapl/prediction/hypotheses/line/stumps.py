@@ -13,8 +13,8 @@ from mapl.errors import InvalidParameter
 from mapl.prediction.hypotheses.line.thresholds import threshold, upper_errors
 from mapl.prediction.hypotheses.listed import ListedErrors
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
-from mapl.types import Flags, Integers, Labels, Words
+from mapl.prediction.hypotheses.sample import BuiltIn, as_ones, as_points
+from mapl.types import Flags, Integers, Labels, Silent, Words
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -25,8 +25,7 @@ from mapl.noise import Coins
 from mapl.prediction.hypotheses.draw import LAW_BITS, Ball, as_numerator, as_rate, as_selection, cumulate, pick
 from mapl.prediction.hypotheses.listed import ListedErrors, one_point
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points, Selection
-from mapl.prediction.hypotheses.sample import Silent
-from mapl.types import Integers
+from mapl.types import Integers, Silent
 
 MOST_LISTED = 1 << 20
 

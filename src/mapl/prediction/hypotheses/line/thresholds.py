@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from mapl.prediction.hypotheses.line.line import Line
 from mapl.prediction.hypotheses.listed import ListedErrors
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
-from mapl.types import Flags, Integers, Labels
+from mapl.prediction.hypotheses.sample import BuiltIn, as_ones, as_points
+from mapl.types import Flags, Integers, Labels, Silent
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -13,8 +13,8 @@ from mapl.errors import InvalidParameter
 from mapl.prediction.hypotheses.line.line import Line
 from mapl.prediction.hypotheses.line.switches import SwitchErrors, Switches, every_switch, n_labelings
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
-from mapl.types import Labels
+from mapl.prediction.hypotheses.sample import BuiltIn, as_ones, as_points
+from mapl.types import Labels, Silent
 
 MOST_INTERVALS = 100
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapl.prediction.hypotheses.protocol import Points
-from mapl.prediction.hypotheses.sample import Silent
 from mapl.prediction.hypotheses.space.exact import Places, cofactors, whole
-from mapl.types import Flags, Integers
+from mapl.types import Flags, Integers, Silent
 
 SLACK = 2.0**-39
 """More than rounding adds to a value in up to four dimensions, for a scaled point no farther away than 1."""

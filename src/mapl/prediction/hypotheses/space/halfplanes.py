@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from mapl.prediction.hypotheses.listed import ListedErrors
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points
-from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import BuiltIn, as_ones, as_points
 from mapl.prediction.hypotheses.space.exact import Places, Whole, distinct, weigh_points, whole
-from mapl.types import Flags, Integers, Labels
+from mapl.types import Flags, Integers, Labels, Silent
 
 DOUBT = 2.0**-44
 """Angles differ from the true ones by less than half of this: about four units of the last place of pi."""

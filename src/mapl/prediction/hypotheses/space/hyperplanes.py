@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from mapl.prediction.hypotheses.line.stumps import first_of_equals, row_keys
 from mapl.prediction.hypotheses.listed import ListedErrors
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points
-from mapl.prediction.hypotheses.sample import BuiltIn, Silent, as_ones, as_points
+from mapl.prediction.hypotheses.sample import BuiltIn, as_ones, as_points
 from mapl.prediction.hypotheses.space.exact import Places, distinct, weigh_points, whole
 from mapl.prediction.hypotheses.space.flats import Flats, Sides
 from mapl.prediction.hypotheses.space.halfplanes import ConstantPatterns
-from mapl.types import Flags, Integers, Labels, Words
+from mapl.types import Flags, Integers, Labels, Silent, Words
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -139,11 +139,9 @@ CREATE TRIGGER {table}_once AFTER INSERT ON {table} REFERENCING NEW TABLE AS add
 _FOLLOW_WITH_KEYS = _RULES[_RULES.index("CREATE FUNCTION entries_follow") : _RULES.index("CREATE TRIGGER entries_")]
 _FOLLOW_WITH_KEYS = _FOLLOW_WITH_KEYS.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION").replace(
     "  IF NEW.number > 0 THEN\n",
-    "  IF NEW.kind = 'keys' THEN\n"
-    "    IF NEW.stage <> '' OR NEW.most_answered <> 0 OR NEW.most_abstained <> 0 THEN\n"
-    "      RAISE EXCEPTION 'a limit was raised' USING ERRCODE = 'check_violation';\n"
-    "    END IF;\n"
-    "  ELSIF NEW.number > 0 THEN\n",
+    "  IF NEW.kind = 'keys' THEN\n    IF NEW.stage <> '' OR NEW.most_answered <> 0 OR NEW.most_abstained <> 0 "
+    "THEN\n      RAISE EXCEPTION 'a limit was raised' USING ERRCODE = 'check_violation';\n    END IF;\n  ELSIF "
+    "NEW.number > 0 THEN\n",
 )
 """A change of keys is of no stage and may count nothing."""
 

@@ -1,4 +1,4 @@
-"""What somebody may have meant who misspelled the name of a column."""
+"""What somebody may have meant who misspelled a name: of a column, a method, a learner, a mechanism."""
 
 from __future__ import annotations
 
@@ -20,3 +20,13 @@ def suggest_names(wanted: str, known: Iterable[str], *, alike: float = 0.6) -> l
     for name in known:
         by_lower.setdefault(name.lower(), []).append(name)
     return [name for near in get_close_matches(wanted.lower(), by_lower, cutoff=alike) for name in by_lower[near]]
+
+
+def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+    """Return the question that ends a refusal, empty where no known name looks like the wanted one.
+
+    >>> did_you_mean("rigde", ["ridge", "hgb"]), did_you_mean("nobody", ["ridge", "hgb"])
+    (" Did you mean 'ridge'?", '')
+    """
+    near = suggest_names(wanted, known)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -1,12 +1,13 @@
-"""Logarithms of sums of exponentials are those of scipy."""
+"""Sums of exponentials are those of scipy."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.special
 from scipy.special import logsumexp
 
-from mapl.students.moments.log_sums import log_sums
+from mapl.students.probabilities.log_sums import log_sums, softmax
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7, 26])
@@ -19,3 +20,12 @@ def test_they_are_those_of_scipy(n_classes: int) -> None:
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, logsumexp(scores.astype(np.float64), axis=1), rtol=2e-6, atol=2e-7)
     np.testing.assert_array_equal(found, logsumexp(scores, axis=1))  # seeded runs release what they did before
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 26])
+def test_shares_are_those_of_scipy(n_classes: int, dtype: type) -> None:
+    scores = (np.random.default_rng(n_classes).normal(size=(2000, n_classes)) * 30).astype(dtype)
+    found = softmax(scores)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, scipy.special.softmax(scores, axis=1))

@@ -1,0 +1,86 @@
+"""Reading public rows of text, whose kinds of columns are guessed from all of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from mapl.data.reading.entries import MISSING_NUMBERS
+from mapl.data.reading.sound_text import sound
+from mapl.data.reading.text_file import open_text, separator
+from mapl.errors import InvalidData
+
+NOT_UTF8 = "{path} is not text in UTF-8; save it again with that encoding."
+
+
+def read_public_csv(
+    path: Path, header: list[str], skip: int, as_text: tuple[str, ...], content: bytes | None = None
+) -> pa.Table:
+    """Return the rows below a header, with some columns as text whatever they look like.
+
+    Parameters
+    ----------
+    content
+        What the file says, where it is no CSV file itself.
+    """
+    kept = [name for name in as_text if name in header]
+    table = _guessed_csv(path, header, skip, dict.fromkeys(kept, pa.large_binary()), content)
+    for name in kept:
+        table = table.set_column(header.index(name), name, sound(table.column(name)))
+    return table
+
+
+def _guessed_csv(
+    path: Path, header: list[str], skip: int, types: dict[str, Any], content: bytes | None = None
+) -> pa.Table:
+    """Read public rows; where a first guess fails, a column is tried as numbers, and then as text."""
+    while True:
+        try:
+            table = (
+                _csv(path, header, skip, types) if content is None else _parse(content, ",", header, skip, types)
+            )
+        except pa.ArrowInvalid as failure:
+            name = _failing_column(failure, header)
+            if name is None or types.get(name) == pa.string():
+                raise _unreadable(path, failure) from None
+            types = types | {name: pa.string() if name in types else pa.float64()}
+        else:
+            if pa.binary() in table.schema.types:  # what pyarrow makes of text in another encoding
+                raise InvalidData(NOT_UTF8.format(path=path))
+            return table
+
+
+def _csv(path: Path, header: list[str], skip: int, types: dict[str, Any]) -> pa.Table:
+    with open_text(path) as opened:
+        if not any(line.strip() for number, line in enumerate(opened) if number >= skip):
+            raise InvalidData(f"{path} has no rows below its header; expected one row per record.")
+    with open_text(path) as opened:
+        return _parse(opened, separator(path), header, skip, types)
+
+
+def _parse(source: Any, delimiter: str, header: list[str], skip: int, types: dict[str, Any]) -> pa.Table:
+    return pa.csv.read_csv(
+        pa.BufferReader(source) if isinstance(source, bytes) else source,
+        read_options=pa.csv.ReadOptions(column_names=header, skip_rows=skip),
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(column_types=types, null_values=list(MISSING_NUMBERS)),
+    )
+
+
+def _failing_column(failure: Exception, header: list[str]) -> str | None:
+    """Return the column whose cells are not of the expected type, if that is what pyarrow complains about."""
+    place = re.match(r"In CSV column #(\d+):", str(failure))
+    return header[int(place[1])] if place and "UTF8" not in str(failure) else None
+
+
+def _unreadable(path: Path, failure: Exception) -> InvalidData:
+    if "UTF8" in str(failure):
+        return InvalidData(NOT_UTF8.format(path=path))
+    return InvalidData(
+        f"{path} cannot be read as .csv: some rows have more or fewer cells than the first line, or a quotation "
+        "mark is not closed. Write it again."
+    )
