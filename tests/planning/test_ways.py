@@ -84,6 +84,8 @@ def test_little_is_said_to_be_little() -> None:
     assert "always naming that one: 75.0% of the public sample" in few
     (no_better,) = cautions(QUESTION, (way("moments", 0.755, "rehearsed", 0.01),), 0.75)
     assert "clearly better than always naming the commonest class, which is right on 75.0%" in no_better
+    (pure,) = cautions(replace(QUESTION, delta=0.0), (way("cells", 0.90, "model"),), 0.75)
+    assert pure.startswith("Moments are left out: they need some delta")
     (other,) = cautions(replace(QUESTION, rows=2000, epsilon=2.0), enough, 0.75)
     assert "DP-SGD may do better" in other
     assert "delta 1e-05; adjacency: one record is added or removed; unit: one record" in other

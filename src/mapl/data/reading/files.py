@@ -61,6 +61,11 @@ def kind_of(path: Path, suffixes: Sequence[str], *, rows: str, may_be_empty: Seq
             f"{address[1]}://... is an address, and this has to be a file: copy it here first. Only the private "
             "table of mapl learn, teach, check and answer may be elsewhere."
         )
+    if path.is_dir():
+        raise InvalidData(
+            f"{path} is a folder; give a file, not a folder. Only the private table of mapl learn, teach, check "
+            "and answer may be one."
+        )
     kind = suffix(path)
     if kind not in suffixes:
         raise InvalidData(
@@ -69,7 +74,7 @@ def kind_of(path: Path, suffixes: Sequence[str], *, rows: str, may_be_empty: Seq
     if not path.exists():
         raise InvalidData(f"There is no file {path}; check the path.")
     if not path.is_file():
-        raise InvalidData(f"{path} is not a file; give a file, not a folder.")
+        raise InvalidData(f"{path} is not a file; give one that can be read again and again.")
     if not first_bytes(path) and kind not in may_be_empty:
         raise InvalidData(f"{path} is empty; expected {rows}.")
     return kind

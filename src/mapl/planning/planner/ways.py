@@ -166,6 +166,11 @@ def cautions(question: Question, ways: tuple[LearningWay, ...], commonest: float
             f"commonest. Expect the accuracy of always naming that one{share}. More people or a larger epsilon are "
             "what helps."
         )
+    if question.delta == 0 and any(way.method == "cells" for way in ways):
+        said.append(
+            "Moments are left out: they need some delta, and of it nothing is given, or nothing is left beside "
+            "earlier runs. With a larger --delta they are mostly the best way."
+        )
     best = ways[0] if ways else None
     if commonest is not None and best is not None and best.student_accuracy is not None:
         least = best.student_accuracy - (best.error or 0.0)
