@@ -258,7 +258,7 @@ def test_learners(
         (("--group", UNIT), (f"no column {UNIT!r}",)),
         (("--group", "region", "--group", "region"), ("once",)),
         (("--public", "nowhere.parquet"), ("There is no file nowhere.parquet",)),
-        (("--public", "."), ("not a .csv",)),
+        (("--public", "."), ("is a folder; give a file",)),
         (("--schema", "nowhere.json"), ("nowhere.json cannot be read",)),
         (("--test", "nowhere.parquet"), ("There is no file nowhere.parquet",)),
         (("--out", "file"), ("is a file",)),
