@@ -9,7 +9,7 @@ from released_table import public_table
 
 from mapl.data.tables.classes import Classes
 from mapl.students import train_student
-from mapl.students.auto import CANDIDATES
+from mapl.students.contest import CANDIDATES
 from mapl.types import ABSTAIN
 
 TWO = Classes(("no", "yes"))

@@ -38,7 +38,7 @@ from xgboost import XGBClassifier
 from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidParameter
 from mapl.students import STRATEGIES, Student, Voting, check_storable, load, save, train_student
-from mapl.students.auto import CANDIDATES
+from mapl.students.contest import CANDIDATES
 from mapl.students.file.student_file import dumps, loads
 from mapl.teachers.learners.presets import PRESETS
 

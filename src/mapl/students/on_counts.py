@@ -15,7 +15,8 @@ from mapl.data.reading.conform import conform
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import Rows, check_rows, is_matrix, n_rows, take
 from mapl.data.tables.schema import Schema
-from mapl.students.auto import AUTO, StudentCandidate, clearly_more, encoders_of, learner_of_student
+from mapl.students.auto import AUTO, encoders_of, learner_of_student
+from mapl.students.contest import StudentCandidate, clearly_more
 from mapl.students.fitting import Learning, fit_model
 from mapl.students.lesson import Lesson
 from mapl.students.probabilities.by_counts import scale_by_counts
