@@ -119,7 +119,7 @@ def _log_chances(model: Any, rows: Any, codes: Labels) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class StudentContest:
     """Candidates, the most trusted first, what they are judged by, and when a later one is taken."""
 
     candidates: tuple[StudentCandidate, ...]
@@ -158,7 +158,7 @@ CANDIDATES = (
     StudentCandidate("ridge", _ridge, bins=True, sparse=False),
 )
 
-OF_MANY = Contest(CANDIDATES, _hits, clearly_more)
+OF_MANY = StudentContest(CANDIDATES, _hits, clearly_more)
 """Where labels are many: the first candidate, unless a later one hits clearly more of them.
 
 On four tables (adult, a9a, credit, mushroom; 3 or 4 seeds each) with released labels that were 64 to 80% right,
@@ -166,7 +166,7 @@ boosting ended between 0.2 points behind and 1.5 points ahead of logistic regres
 candidate is taken only where it is clearly better. Its settings were searched on the same four tables.
 """
 
-OF_FEW = Contest(
+OF_FEW = StudentContest(
     tuple(StudentCandidate(f"logistic, C = {c:g}", _logistic(c), bins=True) for c in (0.1, 0.03, 0.3, 1)),
     _log_chances,
     _more,
@@ -179,7 +179,7 @@ tables (4 draws each) this was 0.4 points better than the order of above.
 """
 
 
-def contest_of(n_labels: int) -> Contest:
+def contest_of(n_labels: int) -> StudentContest:
     return OF_FEW if n_labels < ENOUGH_LABELS else OF_MANY
 
 
