@@ -9,6 +9,7 @@ from typing import Literal
 
 from mapl.accounting.calibration import largest_integer
 from mapl.accounting.hockey_stick import gaussian_delta
+from mapl.parameters import spell
 from mapl.planning.planner.cells_offer import CellsOffer
 from mapl.planning.planner.proposal import Proposal
 from mapl.planning.planner.question import Question
@@ -169,7 +170,7 @@ def cautions(question: Question, ways: tuple[LearningWay, ...], commonest: float
     if question.delta == 0 and any(way.method == "cells" for way in ways):
         said.append(
             "Moments are left out: they need some delta, and of it nothing is given, or nothing is left beside "
-            "earlier runs. With a larger --delta they are mostly the best way."
+            f"earlier runs. With a larger {spell('delta')} they are mostly the best way."
         )
     best = ways[0] if ways else None
     if commonest is not None and best is not None and best.student_accuracy is not None:
