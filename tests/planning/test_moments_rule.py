@@ -6,7 +6,16 @@ import math
 
 import pytest
 
-from mapl.planning.rules.moments import ENOUGH_FOR_FINE, FINE_FROM, USUAL_RATIO, MomentsDesign, design_for
+from mapl.planning.rules.moments import (
+    ENOUGH_FOR_FINE,
+    FEWEST_UNITS,
+    FINE_FROM,
+    TOLD_BY_A_ROW,
+    USUAL_RATIO,
+    MomentsDesign,
+    design_for,
+    units_of,
+)
 
 MU, WIDE = 0.1, 300
 
@@ -31,6 +40,24 @@ def test_without_a_declared_number_public_rows_tell_it() -> None:
     enough = fewest(2) // USUAL_RATIO + 1
     assert design.has_fine_bins(None, enough, WIDE, MU, 2)
     assert not design.has_fine_bins(None, enough - 2, WIDE, MU, 2)
+
+
+def test_few_public_rows_stand_for_no_fewer_than_so_many_units() -> None:
+    assert units_of(None, 10) == units_of(None, FEWEST_UNITS // USUAL_RATIO) == FEWEST_UNITS
+    assert units_of(None, FEWEST_UNITS) == USUAL_RATIO * FEWEST_UNITS
+    assert units_of(700, 10) == 700
+
+
+@pytest.mark.parametrize("n_public", [20, 100, 1000])
+def test_sums_may_be_clearer_than_public_rows_can_tell(n_public: int) -> None:
+    """However much budget and however many people there are, few public rows tell of few directions."""
+    design = design_for(n_public, 10, 1.0)
+    most = design.signal(10**9, n_public, 1.0, 2)
+    assert most == design.signal(10**8, n_public, 4.0, 2) == (TOLD_BY_A_ROW * n_public) ** 2
+    assert design.signal(1000, n_public, 0.01, 2) < most
+    # Where products of features are released, these tell of directions, and no public row does.
+    released = design_for(n_public, 10, 1.0, made_up=True)
+    assert released.signal(10**9, n_public, 1.0, 2) > most
 
 
 @pytest.mark.parametrize(

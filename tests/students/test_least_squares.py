@@ -26,10 +26,17 @@ def predicted(rows: np.ndarray, model: Refined) -> np.ndarray:
 
 
 def learned(
-    rows: np.ndarray, labels: np.ndarray, public: np.ndarray, *, noise: float, rounds: int = 6, seed: int = 1
+    rows: np.ndarray,
+    labels: np.ndarray,
+    public: np.ndarray,
+    *,
+    noise: float,
+    rounds: int = 6,
+    seed: int = 1,
+    refiner: LeastSquares | None = None,
 ) -> list[Refined]:
     rng, known = np.random.default_rng(seed), Refined.start(rows.shape[1], 1)
-    refiner = LeastSquares(public.astype(np.float32), public.T @ public / len(public))
+    refiner = refiner or LeastSquares(public.astype(np.float32), public.T @ public / len(public))
     found = []
     for _ in range(rounds):
         bound = known.bound
@@ -90,3 +97,20 @@ def test_labels_that_are_all_equal_are_no_trouble() -> None:
     last = learned(rows, np.full(2000, 0.25), rows, noise=1.0)[-1]
     assert last.bound >= LEAST_BOUND
     np.testing.assert_allclose(predicted(rows, last), 0.25, atol=0.01)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_public_rows_are_believed_no_more_than_so_few_can_tell(seed: int) -> None:
+    """Beside thirty public rows of forty features, clear sums lead nearer to the labels by doubt."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((20_030, 40)) * np.logspace(0, -1, 40)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    truth = rng.standard_normal(40)
+    people, public = rows[30:], rows[:30]
+    labels = np.clip(people @ truth / 4, -1, 1)
+    off = []
+    for n_told in (30, None):
+        refiner = LeastSquares(public.astype(np.float32), public.T @ public / 30, n_told=n_told)
+        last = learned(people, labels, public, noise=1.0, rounds=8, refiner=refiner)[-1]
+        off.append(float(np.mean((predicted(people, last) - labels) ** 2)))
+    assert off[0] < 0.5 * off[1], off

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from mapl.students.moments.public_doubt import MANY, PublicDoubt
 from mapl.students.moments.rounds import Refined, SumRound
-from mapl.students.moments.surrogate import MANY, PublicBalance, PublicDoubt
+from mapl.students.moments.surrogate import PublicBalance
 from mapl.types import Floats, Singles
 
 UNITS = 200_000
@@ -51,7 +52,7 @@ def told_by(people: Floats, truth: Floats, public: Singles, *, doubtful: bool) -
     balance, known = PublicBalance(public, counts, declared=UNITS), Refined.start(*truth.shape)
     with pytest.MonkeyPatch.context() as patch:
         if not doubtful:
-            patch.setattr("mapl.students.moments.surrogate.MANY", np.inf)
+            patch.setattr("mapl.students.moments.public_doubt.MANY", np.inf)
         for _ in range(8):
             beyond = softmax(people @ truth, axis=1) - softmax(people @ known.weights, axis=1)
             sums = UNITS * people.T @ beyond / len(people)
@@ -78,9 +79,30 @@ def test_few_public_rows_are_believed_no_more_than_so_few_can_tell(seed: int) ->
     assert off[0] < 0.7 * off[1], off
 
 
+def test_rows_that_were_made_up_of_others_tell_no_more_than_these() -> None:
+    """Of rows that stand there twice the first are real: people for a row are counted by them."""
+    draws = np.random.default_rng(4)
+    public = draws.standard_normal((50, 6)).astype(np.float32) / 3
+    both, counts = np.concatenate([public, public]), np.full(100, 0.01, dtype=np.float32)
+    released = SumRound(draws.standard_normal((6, 2)) * 300, 1.0, 4000.0, 1.0)
+    plain = PublicBalance(public, 2 * counts[:50]).refine(Refined.start(6, 2), released)
+    made_up = PublicBalance(both, counts, n_real=50).refine(Refined.start(6, 2), released)
+    believed = PublicBalance(both, counts).refine(Refined.start(6, 2), released)
+    assert np.allclose(plain.weights, made_up.weights, atol=1e-3)
+    assert np.linalg.norm(believed.weights) > 1.05 * np.linalg.norm(plain.weights)
+
+
 def test_doubt_is_how_far_predictions_moved_times_the_units_for_a_row() -> None:
-    before, after = (np.array([[p, 1 - p]], dtype=np.float32) for p in (0.5, 0.7))
-    counts = np.ones(1, dtype=np.float32)
-    doubt = PublicDoubt(3 * MANY, counts, before, before)
-    assert doubt.measure(before) == 0.0
-    assert doubt.measure(after) == pytest.approx(3 * MANY * (0.2**2 * 2) / 0.5, rel=1e-5)
+    doubt = PublicDoubt(3 * MANY, scatter=0.5)
+    assert doubt.measure(0.0) == 0.0
+    assert doubt.measure(0.2**2 * 2) == pytest.approx(3 * MANY * (0.2**2 * 2) / 0.5)
+
+
+@pytest.mark.parametrize("per_row", [MANY, 40.0])
+def test_a_model_is_drawn_in_between_no_doubt_and_all_that_there_is(per_row: float) -> None:
+    """A model of one number that lies at 1 without doubt, and nearer to 0 the more of it there is."""
+    doubt = PublicDoubt(per_row, scatter=1.0)
+    settled = doubt.settle(lambda much: 1 / (1 + much), lambda model: model**2)
+    drawn_in = 1 / (1 + per_row)
+    assert settled == (1.0 if per_row <= MANY else pytest.approx(1 / (1 + per_row * drawn_in)))
+    assert doubt.settle(lambda much: 1 / (1 + much), lambda model: 0.0 * model) == 1.0

@@ -33,7 +33,6 @@ from mapl.planning.rules.moments import (
     may_part,
 )
 from mapl.release.moment_sums import CHANGES, MomentSums
-from mapl.students.moments.curvature import shrink
 from mapl.students.moments.known_curvature import KnownCurvature, NoisyProducts
 from mapl.students.moments.least_squares import LeastSquares
 from mapl.students.moments.rounds import Refiner
@@ -41,9 +40,6 @@ from mapl.types import Floats, Singles
 
 FEWEST_BINS, MOST_BINS = 3, 1024
 """Public bins for each number, and for all of them together; where that leaves fewer than three, there are none."""
-
-RIDGE = 0.3
-"""What evens directions out where there are hardly any public rows, beside the trace of their covariance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +81,8 @@ class MapMaker:
     target: Target
     declared: int | None
     """About how many units add to a round."""
+    gains_by_rows: bool
+    """Whether it would help to be told about how many units there are."""
 
     @property
     def n_classes(self) -> int:
@@ -112,12 +110,8 @@ class MapMaker:
         public = (features(encoded) / UNIT).astype(np.float32)
         vectors = RowMap(encoder, features)
         keep, declared = self.design.keep, self.declared
-        refiner: Refiner
-        if self.design.shrunk:
-            refiner = self.target.follow(public, shrink(public), keep, declared)
-        else:
-            weights = self.public.weights.astype(np.float32)
-            refiner = self.target.balance(public, weights, keep, declared, apart=self.design.apart)
+        weights, n_real = self.public.weights.astype(np.float32), self.public.n_real
+        refiner = self.target.balance(public, weights, n_real, keep, declared, apart=self.design.apart)
         return DrawnMap(vectors, refiner, public, self.target)
 
     @property
@@ -133,8 +127,6 @@ class MapMaker:
         return float((entries**2).sum() / max(entries.sum(), 1e-9)) or 1.0
 
     def _map(self, encoded: Singles) -> FeatureMap:
-        if self.design.shrunk:
-            return FeatureMap.fit(encoded, ridge=RIDGE + 2 * (encoded.shape[1] + 1) / len(encoded))
         return draw_map(encoded, self.public.weights, self.layout, signal=self.signal, n_classes=self.n_classes)
 
 
@@ -173,7 +165,8 @@ def make_map_maker(
         design = replace(design, apart=request.unit is not None or share_of_equals(public) <= MOST_EQUAL)
     signal = target.signal * design.signal(request.n_rows, n_public, mu, n_classes)
     declared = design.in_a_round(request.n_rows)
-    return MapMaker(public, beside, words, layout, design, signal, target, declared)
+    gains = design.gains_by_rows(request.n_rows, n_public, mu, n_classes)
+    return MapMaker(public, beside, words, layout, design, signal, target, declared, gains)
 
 
 def _encoder(schema: Schema, public: Rows) -> Encoder | None:

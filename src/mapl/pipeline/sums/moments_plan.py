@@ -16,7 +16,7 @@ from mapl.pipeline.request import Request
 from mapl.pipeline.sums.map_maker import MapMaker, make_map_maker
 from mapl.planning.plan import Plan, Stage
 from mapl.planning.plan_maker import make_plan
-from mapl.planning.rules.moments import MomentsDesign
+from mapl.planning.rules.moments import FEWEST_UNITS, MomentsDesign
 from mapl.release.moment_sums import CHANGES, MomentSums, SumsStage
 from mapl.release.statement.moment_promise import moments_promise
 from mapl.release.statement.promise import Promise
@@ -97,7 +97,7 @@ def plan_moments(
         (
             why,
             f"{said}{rounds} rounds of sums of {width} features{_parted(maker.design)}",
-            *_few(maker.design, n_rows(questions)),
+            *_few(maker, n_rows(questions)),
         ),
         classes=request.classes.names,
         n_queries=n_rows(questions),
@@ -115,15 +115,16 @@ def _parted(design: MomentsDesign) -> str:
     return ", each about other units, since there are so many" if design.apart else ""
 
 
-def _few(design: MomentsDesign, n_public: int) -> tuple[str, ...]:
-    """Say what is done about few public rows, which tell less than one would like about how columns go together."""
-    if design.shrunk:
-        return (f"only {n_public} public rows, whose curvature is shrunk towards an even one",)
-    if design.shuffled:
-        return (
-            f"few public rows ({n_public}) for these columns, with made-up ones of shuffled columns beside them",
+def _few(maker: MapMaker, n_public: int) -> tuple[str, ...]:
+    """Say what is done about few public rows: they tell little of columns, and of how many units there are."""
+    said = []
+    if maker.design.shuffled:
+        said.append(
+            f"few public rows ({n_public}) for these columns, with made-up ones of shuffled columns beside them"
         )
-    return ()
+    if maker.gains_by_rows:
+        said.append(f"a map for {FEWEST_UNITS:,} units, since nobody said about how many there are")
+    return tuple(said)
 
 
 def _digest(schema: Schema, maker: MapMaker) -> str:

@@ -61,16 +61,14 @@ class ClassTarget:
         return SumRound(told * step, step, count * one, one)
 
     def balance(
-        self, public: Singles, counts: Singles, keep: float, declared: int | None, *, apart: bool
+        self, public: Singles, counts: Singles, n_real: int, keep: float, declared: int | None, *, apart: bool
     ) -> Refiner:
-        """Return what learns where public rows tell the curvature."""
-        return PublicBalance(public, counts, keep, declared, apart)
+        """Return what learns where public rows tell the curvature, some of which may be made up."""
+        return PublicBalance(public, counts, keep, declared, apart, n_real)
 
-    def follow(
-        self, public: Singles, gram: Floats, keep: float = 0.7, declared: int | None = None
-    ) -> KnownCurvature:
-        """Return what learns where the mean products of features are known."""
-        return KnownCurvature(public, gram, keep, declared)
+    def follow(self, public: Singles, gram: Floats) -> KnownCurvature:
+        """Return what learns where the mean products of features were released."""
+        return KnownCurvature(public, gram)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +98,14 @@ class NumberTarget:
         return SumRound(sums[:, :1] * bound, step * bound, count * one, one, squares)
 
     def balance(
-        self, public: Singles, counts: Singles, keep: float, declared: int | None, *, apart: bool
+        self, public: Singles, counts: Singles, n_real: int, keep: float, declared: int | None, *, apart: bool
     ) -> Refiner:
         exact = public.astype(np.float64)
         gram = (exact.T * counts.astype(np.float64)) @ exact
-        return LeastSquares(public, gram, NUMBER_KEEP, declared, apart)
+        return LeastSquares(public, gram, NUMBER_KEEP, declared, apart, n_real)
 
-    def follow(self, public: Singles, gram: Floats, keep: float = 0.7, declared: int | None = None) -> LeastSquares:
-        return LeastSquares(public, gram, NUMBER_KEEP, declared)
+    def follow(self, public: Singles, gram: Floats) -> LeastSquares:
+        return LeastSquares(public, gram, NUMBER_KEEP)
 
 
 Target = ClassTarget | NumberTarget

@@ -13,11 +13,16 @@ FEWEST_ROUNDS, MOST_ROUNDS = 4, 8
 SHORTER = 0.5
 """How long contributions are after the first round, beside those of the first; 0.5 and 0.7 are about level."""
 
-ENOUGH, HARDLY_ANY = 5, 50
-"""So many public rows for each column tell the curvature by themselves; that of fewer than 50 is better shrunk."""
+ENOUGH = 5
+"""So many public rows for each column tell the curvature by themselves."""
 
-USUAL_RATIO = 5
-"""How many private units there are for a public row, where nothing is declared."""
+TOLD_BY_A_ROW = 2
+"""By so many deviations of the noise a direction may stand out for each public row, and no more. Between 1.5 and 3
+tables hardly differ; with 5, diamonds lost five points at epsilon 4."""
+
+USUAL_RATIO, FEWEST_UNITS = 5, 3000
+"""How many private units there are for a public row, and at least, where nothing is declared: a map for 3,000 costs
+1,000 units nothing, and one for 500 costs 16,000 up to fourteen points."""
 
 PRODUCT_ROUNDS, PRODUCTS = 6, 0.3
 """How many rounds follow one of products, and what that gets of the charge, where there are no public rows."""
@@ -57,8 +62,6 @@ class MomentsDesign:
     shuffled
         The weight of made-up public rows, whose columns are shuffled one by one: where real ones are few, these
         tell what columns look like, and nothing about how they go together.
-    shrunk
-        Whether there are hardly any public rows, so that their curvature has to be shrunk.
     words
         What a round before these, of the words of texts, gets of the charge; 0 where there is no text.
     products
@@ -71,7 +74,6 @@ class MomentsDesign:
     shortening: float = SHORTER
     keep: float = 0.7
     shuffled: float = 0.0
-    shrunk: bool = False
     words: float = 0.0
     products: float = 0.0
     apart: bool = False
@@ -91,9 +93,21 @@ class MomentsDesign:
         return n_units if n_units is None or not self.apart else max(1, round(n_units / self.rounds))
 
     def signal(self, n_units: int | None, n_public: int, mu: float, n_classes: int) -> float:
-        """Return the square of what a direction of all the length would stand out by, over the noise of a round."""
+        """Return the square of what a direction of all the length would stand out by, over the noise of a round.
+
+        Sums may be clearer than public rows can say what they are sums of: a direction that hardly differs among
+        few of these differs more among the private ones.
+        """
         charge = mu / self.rounds if self.apart else mu * math.sqrt(self.shares[-1])
-        return (units_of(n_units, n_public) * charge / n_classes) ** 2 / (1 - 1 / n_classes)
+        clear = (units_of(n_units, n_public) * charge / n_classes) ** 2 / (1 - 1 / n_classes)
+        return clear if self.products else min(clear, (TOLD_BY_A_ROW * n_public) ** 2)
+
+    def gains_by_rows(self, n_units: int | None, n_public: int, mu: float, n_classes: int) -> bool:
+        """Say whether it would help to know of more units than few public rows stand for, where nobody told."""
+        if n_units is not None or USUAL_RATIO * n_public >= FEWEST_UNITS:
+            return False
+        guessed, more = (self.signal(n, n_public, mu, n_classes) for n in (None, 2 * FEWEST_UNITS))
+        return guessed < more
 
     def has_fine_bins(self, n_units: int | None, n_public: int, n_columns: int, mu: float, n_classes: int) -> bool:
         """Say whether numbers are cut into fine bins, each of which may say something of its own.
@@ -105,14 +119,14 @@ class MomentsDesign:
         n_columns
             How many encoded columns there would be, fine bins among them.
         """
-        if self.shuffled or self.shrunk or self.products or n_public < ENOUGH_FOR_FINE * n_columns:
+        if self.shuffled or self.products or n_public < ENOUGH_FOR_FINE * n_columns:
             return False
         return units_of(n_units, n_public) * mu * math.sqrt(1 - self.words) >= FINE_FROM * n_classes
 
 
 def units_of(n_units: int | None, n_public: int) -> int:
     """Return about how many units there are, by what is declared or by how many public rows there are."""
-    return USUAL_RATIO * max(n_public, HARDLY_ANY) if n_units is None else n_units
+    return max(USUAL_RATIO * n_public, FEWEST_UNITS) if n_units is None else n_units
 
 
 def rounds_for(mu: float) -> int:
@@ -140,8 +154,6 @@ def design_for(
         return MomentsDesign(PRODUCT_ROUNDS, shortening=0.7, products=PRODUCTS)
     if n_public >= ENOUGH * n_columns:
         return MomentsDesign(rounds_for(mu), words=words)
-    if n_public < HARDLY_ANY:
-        return MomentsDesign(MOST_ROUNDS, shortening=0.7, shrunk=True, words=words)
     return MomentsDesign(MOST_ROUNDS, shuffled=n_columns / (n_columns + 2 * n_public), words=words)
 
 
@@ -154,6 +166,6 @@ def may_part(design: MomentsDesign, n_units: int | None, mu: float) -> bool:
     >>> few, many, may_part(MomentsDesign(6), 2_000_000, 0.1), may_part(MomentsDesign(6), None, 0.2)
     (False, True, False, False)
     """
-    if n_units is None or design.words or design.products or design.shrunk:
+    if n_units is None or design.words or design.products:
         return False
     return n_units >= APART_UNITS and n_units * mu >= APART_SIGNAL

@@ -1,4 +1,4 @@
-"""Mean products of features, which are a model's curvature: of few public rows, or released with noise."""
+"""Mean products of features, which are a model's curvature, released with noise."""
 
 from __future__ import annotations
 
@@ -7,23 +7,10 @@ import math
 import numpy as np
 
 from mapl.students.moments.surrogate import eigen
-from mapl.types import Floats, Singles
+from mapl.types import Floats
 
-MOST_SHRUNK = 0.9
 LEAST = 1e-3
 """No direction is flatter than this part of the mean."""
-
-
-def shrink(public: Singles) -> Floats:
-    """Return the mean of the products of public features, shrunk towards one that is even in all directions."""
-    from sklearn.covariance import ledoit_wolf_shrinkage
-
-    n_public, width = public.shape
-    exact = public.astype(np.float64)
-    gram = exact.T @ exact / n_public
-    estimated = float(ledoit_wolf_shrinkage(exact, assume_centered=True)) if n_public > 1 else 1.0
-    share = max(estimated, min(MOST_SHRUNK, width / (width + 2 * n_public)))
-    return np.asarray((1 - share) * gram + share * np.trace(gram) / width * np.eye(width))
 
 
 def denoise(noisy: Floats, noise: float, independent: Floats, units: float) -> Floats:

@@ -1,8 +1,9 @@
-"""A linear model of noisy sums with few public rows or none at hand: a straight line with a known curvature."""
+"""A linear model of noisy sums without public rows: a straight line with a curvature that was released."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from mapl.students.moments.rounds import (
     SumRound,
     centre_classes,
     count_units,
-    drawn_variance,
     measure_optimism,
     weigh_rounds,
 )
@@ -39,23 +39,20 @@ class NoisyProducts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownCurvature:
-    """Follow the slopes of the sums by mean products of features that are known from elsewhere.
+    """Follow the slopes of the sums by mean products of features that were released.
 
     Parameters
     ----------
     public
-        Vectors of public rows, of norm at most 1: how sure a model is of itself is judged on them.
+        Vectors of rows that are made up of declared facts: how sure a model is of itself is judged on them.
     gram
         The mean products of features.
-    keep, declared, apart
-        As in `PublicBalance`.
     """
 
     public: Singles
     gram: Floats
-    keep: float = 0.7
-    declared: int | None = None
-    apart: bool = False
+    keep: ClassVar[float] = 0.7
+    """How much less an older round counts than the next one."""
 
     @staticmethod
     def begin(known: Refined, slopes: SumRound) -> Refined:
@@ -69,20 +66,18 @@ class KnownCurvature:
         chances = softmax(self.public @ known.weights.astype(np.float32))
         sure = float((chances * (1 - chances)).mean()) * n_classes / (n_classes - 1)
         gram, turn = eigen(self.gram)
-        curvature = count_units(grown.rounds, self.declared) * max(sure, LEAST_SPREAD / n_classes) * gram
+        curvature = count_units(grown.rounds, None) * max(sure, LEAST_SPREAD / n_classes) * gram
         shares, noise = weigh_rounds(grown.rounds, self.keep)
         slopes = sum(
             share * (turn.T @ centre_classes(one.sums) + curvature[:, None] * (turn.T @ before))
             for share, one, before in zip(shares, grown.rounds, grown.before, strict=True)
         )
-        variance = likely_variance(
-            curvature, np.asarray(slopes), noise, drawn=drawn_variance(shares, apart=self.apart)
-        )
+        variance = likely_variance(curvature, np.asarray(slopes), noise)
         penalty = (1 + noise / (curvature + 1)) / variance
         weights = turn @ (slopes / (curvature + penalty)[:, None])
         return replace(
             grown,
             weights=weights,
             scatter=turn * (noise**0.5 / (curvature + penalty)),
-            optimism=measure_optimism(grown.rounds, shares[0], curvature, penalty, apart=self.apart),
+            optimism=measure_optimism(grown.rounds, shares[0], curvature, penalty, apart=False),
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mapl.students.moments.prior import likely_variance
+from mapl.students.moments.public_doubt import PublicDoubt
 from mapl.students.moments.rounds import Refined, SumRound, count_units, drawn_variance, weigh_rounds
 from mapl.students.moments.surrogate import eigen
 from mapl.types import Floats, Singles
@@ -40,6 +41,8 @@ class LeastSquares:
         The mean products of features.
     keep, declared, apart
         As in `PublicBalance`.
+    n_told
+        How many public rows the mean products were told by, if public rows told them.
     """
 
     public: Singles
@@ -47,6 +50,7 @@ class LeastSquares:
     keep: float = 0.7
     declared: int | None = None
     apart: bool = False
+    n_told: int | None = None
 
     def begin(self, known: Refined, slopes: SumRound) -> Refined:
         """Take slopes along that were released beside the products; they are a round like the others."""
@@ -69,11 +73,25 @@ class LeastSquares:
         curvature, turn = eigen(units * self.gram)
         rest = turn.T @ (sums - level * units * mean)
         drawn = drawn_variance(shares, apart=self.apart)
-        ratio = likely_variance(curvature, rest[:, None] / spread, noise / spread**2, MOST_RATIO, drawn=drawn)
-        penalty = (1 + noise / spread**2 / (curvature + 1)) / ratio
+
+        def solve(doubt: float) -> tuple[Floats, Floats]:
+            slopes, others = rest[:, None] / spread, noise / spread**2
+            ratio = likely_variance(curvature, slopes, others, MOST_RATIO, drawn=drawn + doubt)
+            penalty = (1 + doubt + others / (curvature + 1)) / ratio
+            return turn @ (rest / (curvature + penalty)), penalty
+
+        told_at = sum(share * before[:, 0] for share, before in zip(shares, grown.before, strict=True))
+
+        def moved(solved: tuple[Floats, Floats]) -> float:
+            step = np.append(solved[0], level) - told_at
+            others, one = step[:-1], step[-1]
+            return float(others @ self.gram @ others + 2 * one * (others @ mean) + one**2)
+
+        per_row = 0.0 if self.n_told is None else units / self.n_told
+        weights, penalty = PublicDoubt(per_row, spread**2).settle(solve, moved)
         return replace(
             grown,
-            weights=(turn @ (rest / (curvature + penalty)))[:, None],
+            weights=weights[:, None],
             level=level,
             scatter=turn * (noise**0.5 / (curvature + penalty)),
             bound=min(1.0, max(cut_for(released.noise / known.bound / units) * spread, LEAST_BOUND)),

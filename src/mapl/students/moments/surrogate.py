@@ -7,7 +7,6 @@ labels, and public rows are such. Everything here is public, and hence free.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,6 +16,7 @@ from scipy.optimize import minimize
 
 from mapl.data.moments.probabilities import add_columns
 from mapl.students.moments.prior import likely_variance
+from mapl.students.moments.public_doubt import PublicDoubt
 from mapl.students.moments.rounds import (
     Refined,
     SumRound,
@@ -30,13 +30,6 @@ from mapl.students.probabilities.log_sums import log_sums, softmax
 from mapl.types import Floats, Singles
 
 MOST_STEPS = 30
-
-MANY = 25
-"""So many units for each public row make it worth the time to ask what these cannot tell: with fewer, accuracy
-moved by less than 0.1 points."""
-
-NEGLIGIBLE = 0.1
-"""So little scatter by public rows, beside that by people, changes nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +48,8 @@ class PublicBalance:
         About how many units add to a round, where that was declared.
     apart
         Whether every round is about other units.
+    n_real
+        How many of the public rows were not made up of others, if some were.
     """
 
     public: Singles
@@ -62,6 +57,7 @@ class PublicBalance:
     keep: float = 0.7
     declared: int | None = None
     apart: bool = False
+    n_real: int | None = None
 
     def refine(self, known: Refined, released: SumRound) -> Refined:
         """Take one more round into account."""
@@ -92,12 +88,13 @@ class PublicBalance:
             penalty = (1 + doubt + noise / (curvature + 1)) / variance
             return self._balanced(turn, slopes, penalty, curvature, before, units), penalty
 
-        weights, penalty = solve(0.0)
-        public = self._public_doubt(known, shares, units)
-        if public.per_row > MANY and (most := public.measure(self._chances(weights))) > NEGLIGIBLE:
-            weights, penalty = solve(most)
-            # Weights that are drawn in move less: where both agree lies between the two.
-            weights, penalty = solve(math.sqrt(most * public.measure(self._chances(weights))))
+        told_at = np.asarray(sum(np.float32(share) * one for share, one in zip(shares, known.before, strict=True)))
+
+        def step(model: tuple[Floats, Floats]) -> float:
+            return self._mean(np.square(self._chances(model[0]) - told_at))
+
+        doubt = PublicDoubt(units / (self.n_real or len(self.public)), self._mean(chances * (1 - chances)))
+        weights, penalty = doubt.settle(solve, step)
         return replace(
             known,
             weights=weights,
@@ -109,10 +106,9 @@ class PublicBalance:
         """Return what a model predicts of public rows."""
         return np.asarray(softmax(self.public @ weights.astype(np.float32)))
 
-    def _public_doubt(self, known: Refined, shares: Floats, units: float) -> PublicDoubt:
-        mean = sum(np.float32(share) * one for share, one in zip(shares, known.before, strict=True))
-        per_row = units * float(self.counts @ self.counts)
-        return PublicDoubt(per_row, self.counts, np.asarray(mean), known.before[-1])
+    def _mean(self, columns: Singles) -> float:
+        """Return the mean over public rows of what columns add up to."""
+        return float(self.counts @ columns.sum(axis=1))
 
     def _mean_product(self, columns: Singles) -> Floats:
         """Return the mean over public rows of the products of their vectors with some columns."""
@@ -160,38 +156,6 @@ class PublicBalance:
         options = {"maxiter": MOST_STEPS, "gtol": 1e-6}
         found = minimize(loss, (start / scale).ravel(), jac=True, method="L-BFGS-B", options=options).x
         return np.asarray(turn @ (found.reshape(slopes.shape) * scale) @ contrasts.T)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PublicDoubt:
-    """How much few public rows scatter sums, where a model moves away from those that sums were told at.
-
-    A round of sums is exact, up to noise, at the model of its time. From there public rows lead to another model:
-    n times the mean of m of them stands for what n people would add. By as much as predictions move, that scatters
-    n/m times as much as the people themselves do. A model that comes to rest has no doubt left.
-
-    Parameters
-    ----------
-    per_row
-        How many units there are for a public row.
-    counts
-        How much each public row counts; they add up to 1.
-    chances
-        What these models predicted of public rows, each counting as much as its round.
-    latest
-        What the last one predicted.
-    """
-
-    per_row: float
-    counts: Singles
-    chances: Singles
-    latest: Singles
-
-    def measure(self, chances: Singles) -> float:
-        """Return how much public rows scatter sums about another model, beside the scatter of people."""
-        moved = float(self.counts @ np.square(chances - self.chances).sum(axis=1))
-        scatter = float(self.counts @ (self.latest * (1 - self.latest)).sum(axis=1))
-        return self.per_row * moved / max(scatter, 1e-12)
 
 
 def eigen(matrix: Floats) -> tuple[Floats, Floats]:
