@@ -98,6 +98,7 @@ def test_three_classes_are_measured_without_tau(mapl: Mapl, public: Path, tmp_pa
         (("--label", "health"), "no column 'health'"),
         (("--label", "b"), "has 900 classes; margins are measured for 2 to 100"),
         (("--learner", "oracle"), "There is no learner 'oracle'"),
+        (("--learner", "moments"), "it is a method, --method moments where one learns"),
         (("--epsilon", 1), "give all or none"),
         (("--epsilon", 1, "--delta", 0, "--queries", 10), "delta is 0"),
         (("--epsilon", 1, "--delta", 1e-6, "--queries", 0), "queries is 0"),

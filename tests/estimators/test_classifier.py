@@ -318,6 +318,7 @@ def test_what_can_be_refused_is_refused_before_anything_is_spent(ledger: Ledger)
         ({"n_teachers": 5000, "n_rows": 600}, "5000 teachers and, as you say, about 600 rows"),
         ({"learner": RidgeClassifier().fit(people.public, people.truth)}, "already fitted"),
         ({"learner": "no such"}, "There is no learner"),
+        ({"learner": "moments"}, 'it is a method, method="moments"'),
         ({"student": "no such"}, "There is no learner"),
         ({"learner": LogisticRegression(C=-1)}, "failed in a rehearsal"),
         ({"student": LogisticRegression(C=-1)}, "cannot be fitted"),

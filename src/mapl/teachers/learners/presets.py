@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidParameter
 from mapl.near_names import did_you_mean
+from mapl.parameters import spell
 
 if TYPE_CHECKING:
     from mapl.data.encoding.encoder import Encoder
@@ -151,8 +152,16 @@ MISSING = {
 """What else to say about a name that is none here."""
 
 
+METHODS = ("moments", "cells", "auto")
+"""Ways without a learner of one's own, which are taken for learners now and then."""
+
+
 def preset(name: str) -> Preset:
     """Return a preset by its name."""
+    if name in METHODS:
+        raise InvalidParameter(
+            f"There is no learner {name!r}: it is a method, {spell('method', name)} where one learns."
+        )
     if name not in PRESETS:
         more = MISSING.get(name, "")
         raise InvalidParameter(
