@@ -36,11 +36,31 @@ def test_the_deviation_is_that_of_fresh_noise(n_classes: int) -> None:
 
 def test_rare_words_say_little_and_frequent_ones_what_they_are() -> None:
     totals = np.where(np.arange(N_WORDS) < FREQUENT, 150.0, 0.0)
-    shares = np.tile([0.1, 0.9], (N_WORDS, 1))
+    shares = np.where(np.arange(N_WORDS)[:, None] % 2, [0.1, 0.9], [0.9, 0.1])
     told = noisy(shares, totals, 1).polarities()
-    assert told.means[:FREQUENT, 1].mean() == pytest.approx(0.8, abs=0.05)
+    assert told.means[1:FREQUENT:2, 1].mean() == pytest.approx(0.8, abs=0.05)
+    assert told.means[0:FREQUENT:2, 0].mean() == pytest.approx(0.8, abs=0.05)
     assert np.abs(told.means[FREQUENT:]).mean() < 0.1
     assert (told.noise > 0).all()
+
+
+def test_words_that_stand_in_the_commoner_class_as_often_as_all_words_say_nothing() -> None:
+    """Nine records in ten are of the second class; one word is as often in the first as the first is rare."""
+    totals = np.where(np.arange(N_WORDS) < FREQUENT, 500.0, 2.0)
+    shares = np.tile([0.1, 0.9], (N_WORDS, 1))
+    shares[0] = [0.5, 0.5]
+    told = [noisy(shares, totals, seed).polarities() for seed in range(20)]
+    means = np.mean([one.means for one in told], axis=0)
+    assert noisy(shares, totals, 0).usual() == pytest.approx([-0.4, 0.4], abs=0.05)
+    assert means[0, 0] > 0.5
+    assert np.abs(means[1:FREQUENT]).max() < 0.1
+    assert np.abs(means[FREQUENT:]).max() < 0.1
+
+
+def test_where_noise_hides_every_word_none_says_much() -> None:
+    told = noisy(np.tile([0.1, 0.9], (N_WORDS, 1)), np.full(N_WORDS, 1.0), 3)
+    assert (told.usual() == 0).all()
+    assert np.abs(told.polarities().means).mean() < 0.2
 
 
 def test_counts_are_weighed_by_how_exact_they_are() -> None:

@@ -24,7 +24,8 @@ def measure_echo(vectors: RowMap, weights: Floats, polarities: Polarities, rows:
     encoder = vectors.encoder
     assert isinstance(encoder, ScoredText)
     words = word_vectors(rows, encoder.texts, encoder.letters) / UNIT
-    own = np.asarray(words.multiply(words) @ polarities.believed).ravel()
+    squares = words.multiply(words)
+    own, usual = np.asarray(squares @ polarities.believed)[:, None], np.asarray(squares @ polarities.usual)
     encoded = encoder.transform(rows)
     n_classes, n_scores = weights.shape[1], encoder.polarities.shape[1]
     before = vectors.features(encoded) @ weights / UNIT
@@ -32,7 +33,8 @@ def measure_echo(vectors: RowMap, weights: Floats, polarities: Polarities, rows:
     echo = 0.0
     for code in range(n_classes):
         label = np.eye(n_classes)[code] - 1 / n_classes
-        part = own[:, None] * (label[1:] - label[:1] if n_classes == 2 else label)
+        beyond = own * label - usual
+        part = beyond[:, 1:] - beyond[:, :1] if n_classes == 2 else beyond
         heard = encoded.copy()
         heard[:, :n_scores] += (part / encoder.spread).astype(np.float32)
         echo += float(chances[:, code] @ ((vectors.features(heard) @ weights / UNIT - before) @ label)) / len(own)

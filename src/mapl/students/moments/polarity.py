@@ -1,12 +1,16 @@
 """How much each word speaks for each class, by noisy sums: the mean of what is likely given them.
 
-Most words are rare and their sums are noise. How often words occur is learned from the noisy totals themselves, by
-expectation and maximisation on a grid of totals, and so is how much words differ between classes.
+Where one class is commoner, most words stand in its records most often and tell nothing by it: what they tell is
+how far they lie from the usual share. Most words are rare and their sums are noise. How often words occur is
+learned from the noisy totals themselves, by expectation and maximisation on a grid of totals, and so is how much
+words differ between classes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -15,19 +19,24 @@ from mapl.types import Floats
 SPREADS = (0.03, 0.06, 0.12, 0.25, 0.5)
 N_TOTALS, ITERATIONS, MOST_FITTED = 36, 30, 20_000
 
+CLEAR, SEEN = 5.0, 1.0
+"""In deviations of their noise, totals above the first tell the usual shares of classes, and those below the second
+are taken for nothing. Of these, 1 and 2 are level; 0 and 3 lose on one of two tables."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Polarities:
     """How much each word speaks for each class, one line per word, and the deviation that noise gives every line.
 
-    0 says that it stands in records of every class alike, so a word that tells nothing leans to the commoner class;
-    with two classes a word of 1 stands in records of that class alone. ``believed`` is what the sum of a word was
-    multiplied by to become its polarity.
+    0 says that it stands in records of every class as often as all words do; of two even classes, a word of 1 is
+    in records of one alone. ``believed`` is what the sum of a word was multiplied by, and ``usual`` what was then
+    taken off it for each time that it occurs.
     """
 
     means: Floats
     noise: Floats
     believed: Floats
+    usual: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +46,7 @@ class WordSums:
     Parameters
     ----------
     signed
-        How often the word stands in records of each class, beyond an even share of all.
+        How often the word stands in records of each class, beyond an even share of all, or beyond the usual.
     totals
         How often it stands in any.
     signed_noise, total_noise
@@ -61,6 +70,23 @@ class WordSums:
 
         How much of a sum is believed follows from sums itself; for the deviation it is taken as it is.
         """
+        usual = np.outer(self.totals > SEEN * self.total_noise, self.usual())
+        means, noise, believed = self._beyond(usual)._believed()
+        return Polarities(means, noise, believed, believed[:, None] * usual)
+
+    def usual(self) -> Floats:
+        """Return how often all words stand in each class, beyond an even share, by those that are no noise."""
+        clear = self.totals > CLEAR * self.total_noise
+        return np.asarray(self.signed[clear].sum(axis=0) / max(float(self.totals[clear].sum()), self.total_noise))
+
+    def _beyond(self, usual: Floats) -> Self:
+        """Return how often words stand in each class beyond what is usual for as often as they occur."""
+        signed = self.signed - self.totals[:, None] * usual
+        added = float((usual**2).mean()) * self.total_noise**2
+        return replace(self, signed=signed, signed_noise=math.sqrt(self.signed_noise**2 + added))
+
+    def _believed(self) -> tuple[Floats, Floats, Floats]:
+        """Return sums as far as they are believed, the deviations of that, and how far."""
         totals = self._grid()
         some = np.random.default_rng(0).permutation(len(self.totals))[:MOST_FITTED]
         part = WordSums(self.signed[some], self.totals[some], self.signed_noise, self.total_noise, self.grain)
@@ -72,7 +98,7 @@ class WordSums:
         chances /= chances.sum(axis=1, keepdims=True)
         gain = spread * totals * self._evenness() ** 0.5 / self._variance(totals, spread)
         believed = chances @ gain
-        return Polarities(believed[:, None] * self.signed, believed * self.signed_noise, believed)
+        return believed[:, None] * self.signed, believed * self.signed_noise, believed
 
     def _grid(self) -> Floats:
         least = 0.5 * self.total_noise / (1 + self.total_noise / 4)
