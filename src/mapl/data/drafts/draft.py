@@ -26,7 +26,7 @@ def draft_column(name: str, cells: Any, *, as_category: bool = False) -> Column:
     """
     kind = cells.type
     if pa.types.is_null(kind) or cells.null_count == len(cells):
-        raise InvalidData(f"The public column {name!r} is empty; remove it from public and private rows.")
+        raise _empty(name)
     if is_list(kind):
         if as_category:
             raise InvalidParameter(
@@ -38,7 +38,7 @@ def draft_column(name: str, cells: Any, *, as_category: bool = False) -> Column:
     if as_category or pa.types.is_dictionary(kind) or is_text(kind):
         found = FoundTexts.of(texts(cells))
         if not found.values:
-            raise InvalidData(f"The public column {name!r} is empty; remove it from public and private rows.")
+            raise _empty(name)
         listed = pa.types.is_dictionary(kind)
         return draft_category(name, found, listed=listed) if as_category else draft_written(name, cells, found)
     if is_date(kind):
@@ -48,6 +48,13 @@ def draft_column(name: str, cells: Any, *, as_category: bool = False) -> Column:
     raise InvalidData(
         f"The public column {name!r} is of type {kind}; expected numbers, text, dates or lists of numbers of equal "
         f"length. Convert it, or leave it out with {spell('drop')}."
+    )
+
+
+def _empty(name: str) -> InvalidData:
+    return InvalidData(
+        f"The public column {name!r} is empty, so that nothing tells what it holds; leave it out with "
+        f"{spell('drop')}, or give public rows that have it."
     )
 
 

@@ -165,7 +165,7 @@ def make_map_maker(
         design = replace(design, apart=request.unit is not None or share_of_equals(public) <= MOST_EQUAL)
     signal = target.signal * design.signal(request.n_rows, n_public, mu, n_classes)
     declared = design.in_a_round(request.n_rows)
-    gains = design.gains_by_rows(request.n_rows, n_public, mu, n_classes)
+    gains = beside is not None and design.gains_by_rows(request.n_rows, n_public, mu, n_classes)
     return MapMaker(public, beside, words, layout, design, signal, target, declared, gains)
 
 
