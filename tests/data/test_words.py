@@ -46,6 +46,16 @@ def test_a_beginning_is_told_as_one() -> None:
     assert [places(word.removesuffix("...")) for word in words] == [[place] for place in where]
 
 
+@pytest.mark.parametrize("empty", ["", "!!", "a b", None])
+def test_texts_without_a_word_have_none(empty: str | None) -> None:
+    rows = pa.table({"note": pa.array([empty, empty], pa.string()), "more": ["good", "!"]})
+    assert words_of(rows, ["note"])[0] == []
+    words, where = words_of(rows, ["note", "more"])
+    assert words == ["good"]
+    assert where.shape == (1,)
+    assert where[0] >= WIDTH
+
+
 def test_an_encoder_of_before_sees_whole_words() -> None:
     rows = pa.table({"note": ["entertaining", "entertained", "dull"]})
     said = np.zeros((WIDTH, 2))

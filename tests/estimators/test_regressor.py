@@ -61,7 +61,7 @@ def test_few_public_rows_do_not_lead_astray_and_more_budget_does_no_harm(n_publi
 
 
 def test_a_plan_says_that_the_number_of_units_would_help() -> None:
-    words = "a map for 3,000 units, since nobody said about how many there are"
+    words = "a map for 3,000 units, a guess; to know of more would make it finer"
     assert words in fitted(epsilon=0.1).plan_.why
     assert words not in fitted(epsilon=0.1, n_rows=3000).plan_.why
 
@@ -143,6 +143,16 @@ def test_texts_are_read_too() -> None:
     model = PrivateRegressor(low=-20, high=50, epsilon=4.0, delta=1e-5, seed=1, schema=schema)
     model.fit(rows.slice(400), degrees[400:], public=rows.slice(0, 400))
     assert model.score(rows.slice(0, 400), degrees[:400]) > 0.6
+
+
+def test_public_texts_without_a_word_cost_no_student() -> None:
+    """After all was spent, the list of the strongest words had nothing to look up."""
+    rows = pa.table({"note": ["?! ..."] * 500, "age": np.linspace(0, 50, 500)})
+    schema = Schema((Column("note", "text"), Column("age", "number", cuts=(10.0, 20.0, 30.0, 40.0))))
+    model = PrivateRegressor(low=0, high=50, epsilon=20.0, delta=1e-5, seed=1, schema=schema)
+    with pytest.warns(UserWarning, match="All public rows have the same value in 'note'"):
+        model.fit(rows, np.linspace(0, 50, 500), public=rows.slice(0, 100))
+    assert np.isfinite(model.predict(rows)).all()
 
 
 def test_a_constant_public_column_is_warned_of_and_does_no_harm() -> None:

@@ -34,6 +34,26 @@ def test_the_deviation_is_that_of_fresh_noise(n_classes: int) -> None:
     assert np.mean([one.noise[:FREQUENT] for one in told]) == pytest.approx(found, rel=0.15)
 
 
+def lopsided(totals: Floats, seed: int) -> WordSums:
+    """Sums of words that tell nothing where nine records in ten are of one class, totals as noisy as in a run."""
+    draws = np.random.default_rng(seed)
+    told = totals[:, None] * np.array([0.1, 0.9]) + NOISE * draws.normal(size=(len(totals), 2))
+    signed = told - told.mean(axis=1, keepdims=True)
+    many = 5.7 * NOISE
+    return WordSums(signed, totals + many * draws.normal(size=len(totals)), NOISE * 0.5**0.5, many, 0.3)
+
+
+def test_the_deviation_is_that_of_fresh_noise_where_classes_are_uneven() -> None:
+    totals = np.where(np.arange(N_WORDS) < FREQUENT, 600.0, 0.0)
+    told = [lopsided(totals, seed).polarities() for seed in range(60)]
+    scaled = np.array([one.means[:FREQUENT, 0] / one.noise[:FREQUENT] for one in told])
+    assert scaled.std() == pytest.approx(1.0, rel=0.15)
+    # Words that nobody has lie near 0, and beyond two deviations hardly more often than chance has it.
+    absent = np.array([one.means[FREQUENT:, 0] / one.noise[FREQUENT:] for one in told])
+    assert abs(absent.mean()) < 0.08
+    assert (np.abs(absent) > 2).mean() < 0.06
+
+
 def test_rare_words_say_little_and_frequent_ones_what_they_are() -> None:
     totals = np.where(np.arange(N_WORDS) < FREQUENT, 150.0, 0.0)
     shares = np.where(np.arange(N_WORDS)[:, None] % 2, [0.1, 0.9], [0.9, 0.1])

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from mapl.students.moments.public_doubt import MANY, PublicDoubt
-from mapl.students.moments.rounds import Refined, SumRound
+from mapl.students.moments.rounds import Refined, SumRound, count_units
 from mapl.students.moments.surrogate import PublicBalance
 from mapl.types import Floats, Singles
 
@@ -90,6 +90,18 @@ def test_rows_that_were_made_up_of_others_tell_no_more_than_these() -> None:
     believed = PublicBalance(both, counts).refine(Refined.start(6, 2), released)
     assert np.allclose(plain.weights, made_up.weights, atol=1e-3)
     assert np.linalg.norm(believed.weights) > 1.05 * np.linalg.norm(plain.weights)
+
+
+@pytest.mark.parametrize("declared", [1, 300, 10**6])
+def test_a_declared_number_that_counts_contradict_is_a_mistake(declared: int) -> None:
+    told = SumRound(np.zeros((2, 2)), 1.0, 3000.0, 90.0)
+    assert count_units((told,), declared) == pytest.approx(3000.0)
+    assert count_units((told,), None) == pytest.approx(3000.0)
+
+
+def test_a_declared_number_helps_where_counts_are_noisy() -> None:
+    noisy = SumRound(np.zeros((2, 2)), 1.0, 1500.0, 2000.0)
+    assert count_units((noisy,), 3000) == pytest.approx(2747, abs=1)
 
 
 def test_doubt_is_how_far_predictions_moved_times_the_units_for_a_row() -> None:

@@ -63,6 +63,8 @@ def words_of(rows: Rows, columns: Sequence[str], letters: int | None = LETTERS) 
             for match in pattern.finditer(text.lower()):
                 goes_on[match[1]] = goes_on.get(match[1], False) or match[0] != match[1]
         own = sorted(goes_on)
+        if not own:  # punctuation alone, or empty cells
+            continue
         hashed = hashing.transform(own)  # a word by itself has one place, unless it is cut up
         kept = np.flatnonzero(np.diff(hashed.indptr) == 1)
         words += [own[i] + "..." * goes_on[own[i]] for i in kept]

@@ -123,7 +123,7 @@ def _few(maker: MapMaker, n_public: int) -> tuple[str, ...]:
             f"few public rows ({n_public}) for these columns, with made-up ones of shuffled columns beside them"
         )
     if maker.gains_by_rows:
-        said.append(f"a map for {FEWEST_UNITS:,} units, since nobody said about how many there are")
+        said.append(f"a map for {FEWEST_UNITS:,} units, a guess; to know of more would make it finer")
     return tuple(said)
 
 

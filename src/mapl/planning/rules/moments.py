@@ -22,7 +22,7 @@ tables hardly differ; with 5, diamonds lost five points at epsilon 4."""
 
 USUAL_RATIO, FEWEST_UNITS = 5, 3000
 """How many private units there are for a public row, and at least, where nothing is declared: a map for 3,000 costs
-1,000 units nothing, and one for 500 costs 16,000 up to fourteen points."""
+1,000 units a point at most, and one for 500 costs 13,000 up to fourteen."""
 
 PRODUCT_ROUNDS, PRODUCTS = 6, 0.3
 """How many rounds follow one of products, and what that gets of the charge, where there are no public rows."""

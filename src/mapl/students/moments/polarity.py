@@ -8,9 +8,7 @@ words differ between classes.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 
@@ -19,9 +17,12 @@ from mapl.types import Floats
 SPREADS = (0.03, 0.06, 0.12, 0.25, 0.5)
 N_TOTALS, ITERATIONS, MOST_FITTED = 36, 30, 20_000
 
-CLEAR, SEEN = 5.0, 1.0
-"""In deviations of their noise, totals above the first tell the usual shares of classes, and those below the second
-are taken for nothing. Of these, 1 and 2 are level; 0 and 3 lose on one of two tables."""
+CLEAR = 5.0
+"""Totals of so many deviations of their noise tell how often words usually stand in each class."""
+
+SEEN = 2.0
+"""Totals of fewer deviations are taken for nothing. With 1 students are level, and words that nobody has lean to
+the rare class by their noise; with 3, three classes lose."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +47,7 @@ class WordSums:
     Parameters
     ----------
     signed
-        How often the word stands in records of each class, beyond an even share of all, or beyond the usual.
+        How often the word stands in records of each class, beyond an even share of all.
     totals
         How often it stands in any.
     signed_noise, total_noise
@@ -61,35 +62,54 @@ class WordSums:
     total_noise: float
     grain: float
 
-    @property
-    def n_classes(self) -> int:
-        return int(self.signed.shape[1])
-
     def polarities(self) -> Polarities:
         """Return the posterior mean of every word's polarity in every class.
 
         How much of a sum is believed follows from sums itself; for the deviation it is taken as it is.
         """
         usual = np.outer(self.totals > SEEN * self.total_noise, self.usual())
-        means, noise, believed = self._beyond(usual)._believed()
-        return Polarities(means, noise, believed, believed[:, None] * usual)
+        beyond = self.signed - self.totals[:, None] * usual
+        noise = np.hypot(self.signed_noise, np.sqrt((usual**2).mean(axis=1)) * self.total_noise)
+        believed = BeyondUsual(beyond, self.totals, noise, self.total_noise, self.grain).believed()
+        return Polarities(believed[:, None] * beyond, believed * noise, believed, believed[:, None] * usual)
 
     def usual(self) -> Floats:
         """Return how often all words stand in each class, beyond an even share, by those that are no noise."""
         clear = self.totals > CLEAR * self.total_noise
         return np.asarray(self.signed[clear].sum(axis=0) / max(float(self.totals[clear].sum()), self.total_noise))
 
-    def _beyond(self, usual: Floats) -> Self:
-        """Return how often words stand in each class beyond what is usual for as often as they occur."""
-        signed = self.signed - self.totals[:, None] * usual
-        added = float((usual**2).mean()) * self.total_noise**2
-        return replace(self, signed=signed, signed_noise=math.sqrt(self.signed_noise**2 + added))
 
-    def _believed(self) -> tuple[Floats, Floats, Floats]:
-        """Return sums as far as they are believed, the deviations of that, and how far."""
+@dataclass(frozen=True, slots=True, eq=False)
+class BeyondUsual:
+    """How often words stand in records of each class, beyond the usual for as often as they occur.
+
+    Parameters
+    ----------
+    signed, totals
+        One line per word: that, and how often it occurs.
+    signed_noise
+        The deviation of the noise of each line.
+    total_noise, grain
+        As in `WordSums`.
+    """
+
+    signed: Floats
+    totals: Floats
+    signed_noise: Floats
+    total_noise: float
+    grain: float
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.signed.shape[1])
+
+    def believed(self) -> Floats:
+        """Return what each word's sums are multiplied by to become what is likely of its polarity."""
         totals = self._grid()
         some = np.random.default_rng(0).permutation(len(self.totals))[:MOST_FITTED]
-        part = WordSums(self.signed[some], self.totals[some], self.signed_noise, self.total_noise, self.grain)
+        part = replace(
+            self, signed=self.signed[some], totals=self.totals[some], signed_noise=self.signed_noise[some]
+        )
         fits = [part._fit(totals, spread) for spread in SPREADS]
         _, spread, prior = max(fits, key=lambda fit: fit[0])
         scores = self._likelihoods(totals, spread) + np.log(prior)
@@ -97,8 +117,7 @@ class WordSums:
         chances = np.exp(scores)
         chances /= chances.sum(axis=1, keepdims=True)
         gain = spread * totals * self._evenness() ** 0.5 / self._variance(totals, spread)
-        believed = chances @ gain
-        return believed[:, None] * self.signed, believed * self.signed_noise, believed
+        return np.asarray((chances * gain).sum(axis=1))
 
     def _grid(self) -> Floats:
         least = 0.5 * self.total_noise / (1 + self.total_noise / 4)
@@ -110,9 +129,9 @@ class WordSums:
         return (1 - 1 / self.n_classes) / self.n_classes
 
     def _variance(self, totals: Floats, spread: float) -> Floats:
-        """Return the variance of a signed sum of a word with some total."""
+        """Return the variance of the signed sums of every word with every total."""
         drawn = self._evenness() * (spread * totals**2 + self.grain * totals)
-        return np.asarray(drawn + self.signed_noise**2)
+        return np.asarray(drawn + self.signed_noise[:, None] ** 2)
 
     def _likelihoods(self, totals: Floats, spread: float) -> Floats:
         """Return the log-likelihood of every word's sums at every total; of C classes C - 1 are independent."""

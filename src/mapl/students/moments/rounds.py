@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 
 from mapl.types import Floats
 
-DECLARED_TRUST = 0.3
-"""The relative error that a declared number of units is trusted to have."""
+DECLARED_TRUST, FARTHEST = 0.3, 3.0
+"""The relative error that a declared number of units is trusted to have; and from so many deviations of it and of
+noisy counts on, where the two are apart, it is a mistake."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,12 +84,13 @@ class Refiner(Protocol):
 
 
 def count_units(rounds: tuple[SumRound, ...], declared: int | None) -> float:
-    """Estimate the number of units by noisy counts and by what was declared."""
+    """Estimate the number of units by noisy counts, and by what was declared unless these say otherwise."""
     precision = sum(one.count_noise**-2 for one in rounds)
     estimate = sum(one.count * one.count_noise**-2 for one in rounds)
     if declared is not None:
         trust = (DECLARED_TRUST * declared) ** -2
-        precision, estimate = precision + trust, estimate + declared * trust
+        if abs(declared - estimate / precision) <= FARTHEST * math.hypot(precision**-0.5, trust**-0.5):
+            precision, estimate = precision + trust, estimate + declared * trust
     return float(max(estimate / precision, precision**-0.5, 1.0))
 
 
