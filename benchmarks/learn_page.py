@@ -108,7 +108,8 @@ model | [record](../../docs/measured/moments.md#images) |
 beyond), other peers, of one split, beginnings in 256 places | once, when beginnings of words came in, and twice \
 more: when what few public rows cannot tell was counted, with dp-sgd on all five seeds, and when words came to be \
 measured from what all words do | 70.89 / 75.67 / 78.35 / 80.57 / 80.83 at 0.1 to 2, then 70.80 / 75.67 / 78.23 / \
-80.67 / 80.85, and while words' noise was still told wrong 71.40 / 75.78 / 78.51 / 80.48 / 81.03, [record](../../docs/measured/moments.md#words) |
+80.67 / 80.85, and while noise of words was still told wrong 71.40 / 75.78 / 78.51 / 80.48 / 81.03, \
+[record](../../docs/measured/moments.md#words) |
 | adult, a9a, credit_default, mushroom, diamonds and health by moments and auto: one draw | with fine bins, and \
 once more with shorter offsets of classes: these are the figures, at epsilon 4 those of the sitting before | on \
 the code before fine bins, same coins: adult 85.76 / 85.98 at 0.5 / 1, credit_default 82.57 / 82.45 |
