@@ -41,6 +41,18 @@ def test_it_learns_and_says_what_it_promises() -> None:
     assert "cut to 0 to 100" in model.plan_.why
 
 
+@pytest.mark.parametrize("n_public", [100, 400, 1500])
+@pytest.mark.parametrize("epsilon", [4.0, 20.0])
+def test_labels_at_one_end_of_a_far_wider_range_are_learned_as_well(n_public: int, epsilon: float) -> None:
+    """A level beyond the range was believed, where predictions stay inside, and public means beside it."""
+    rng = np.random.default_rng(3)
+    rows = np.exp(rng.normal(size=(8000, 10)))
+    labels = 60 + 10 * np.log(rows[:, 0]) - 8 * (rows[:, 1] > 1) + np.minimum(rows[:, 2], 5) + rng.normal(size=8000)
+    model = PrivateRegressor(low=0, high=5000, epsilon=epsilon, delta=1e-5, seed=0, n_rows=5000)
+    model.fit(rows[:5000], labels[:5000], public=rows[5000 : 5000 + n_public])
+    assert model.score(rows[7000:], labels[7000:]) > 0.75
+
+
 def test_a_far_wider_range_costs_little() -> None:
     assert fitted(low=-500, high=1000).score(TEST, TRUTH) > 0.75
 

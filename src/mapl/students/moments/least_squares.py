@@ -22,6 +22,10 @@ USUAL_CUT, USUAL_NOISE, PER_TENFOLD = 2.0, 0.0006, 0.8
 LEAST_BOUND = 2.0**-10
 """No residual is cut off nearer to the model than this part of half of the range."""
 
+FAR = 100.0
+"""A first round, which is about the middle of the range, tells the level and nothing beside it where the level alone
+leaves so much doubt, beside the scatter of people: where the range is far too wide, or public rows are very few."""
+
 LEVEL_VARIANCE = 1 / 3
 """That of a mean label that may lie anywhere in its range."""
 
@@ -62,11 +66,14 @@ class LeastSquares:
         mean, constant = self._constant()
         model = np.append(known.weights, known.level)[:, None]
         grown = replace(known, rounds=(*known.rounds, released), before=(*known.before, model))
-        shares, noise = weigh_rounds(grown.rounds, self.keep)
+        rounds, models = grown.rounds, grown.before
+        if len(rounds) > 1 and not models[1][:-1].any():
+            rounds, models = rounds[1:], models[1:]  # the first one told the level, and nothing beside it
+        shares, noise = weigh_rounds(rounds, self.keep)
         # What the sums would be of labels themselves, and not of what models left over of them.
         sums = sum(
             share * (one.sums[:, 0] + units * (self.gram @ before[:-1, 0] + before[-1, 0] * mean))
-            for share, one, before in zip(shares, grown.rounds, grown.before, strict=True)
+            for share, one, before in zip(shares, rounds, models, strict=True)
         )
         level = _level(constant, mean, np.asarray(sums), units, noise)
         spread = _spread(grown, released, constant, units, level)
@@ -80,7 +87,7 @@ class LeastSquares:
             penalty = (1 + doubt + others / (curvature + 1)) / ratio
             return turn @ (rest / (curvature + penalty)), penalty
 
-        told_at = sum(share * before[:, 0] for share, before in zip(shares, grown.before, strict=True))
+        told_at = sum(share * before[:, 0] for share, before in zip(shares, models, strict=True))
 
         def moved(solved: tuple[Floats, Floats]) -> float:
             step = np.append(solved[0], level) - told_at
@@ -88,7 +95,10 @@ class LeastSquares:
             return float(others @ self.gram @ others + 2 * one * (others @ mean) + one**2)
 
         per_row = 0.0 if self.n_told is None else units / self.n_told
-        weights, penalty = PublicDoubt(per_row, spread**2).settle(solve, moved)
+        doubt = PublicDoubt(per_row, spread**2)
+        weights, penalty = doubt.settle(solve, moved)
+        if len(grown.rounds) == 1 and doubt.measure(level**2) > FAR:
+            weights = np.zeros_like(weights)
         return replace(
             grown,
             weights=weights[:, None],
@@ -131,7 +141,8 @@ def _level(constant: Floats, mean: Floats, sums: Floats, units: float, noise: fl
         return 0.0
     constant = constant / whole
     doubt = noise * float(constant @ constant) / units**2
-    return float(constant @ sums) / units / (1 + doubt / LEVEL_VARIANCE)
+    level = float(constant @ sums) / units / (1 + doubt / LEVEL_VARIANCE)
+    return min(max(level, -1.0), 1.0)  # what is predicted lies in the range, and residuals are measured from there
 
 
 def _spread(known: Refined, released: SumRound, constant: Floats, units: float, level: float) -> float:

@@ -14,10 +14,6 @@ from typing import TypeVar
 
 Model = TypeVar("Model")
 
-MANY = 25
-"""So many units for each public row make it worth the time to ask what these cannot tell: with fewer, accuracy
-moved by less than 0.1 points."""
-
 NEGLIGIBLE = 0.1
 """So little scatter by public rows, beside that by people, changes nothing."""
 
@@ -48,9 +44,10 @@ class PublicDoubt:
         return self.per_row * moved / max(self.scatter, 1e-12)
 
     def settle(self, solve: Callable[[float], Model], moved: Callable[[Model], float]) -> Model:
-        """Return the model that is solved for with as much doubt as it leaves."""
+        """Return the model that is solved for with about as much doubt as it leaves."""
         model = solve(0.0)
-        if self.per_row <= MANY or (most := self.measure(moved(model))) <= NEGLIGIBLE:
+        most = self.measure(moved(model))
+        if most <= NEGLIGIBLE:
             return model
         # A model that is drawn in moves less: where both agree lies between the two.
         return solve(math.sqrt(most * self.measure(moved(solve(most)))))
