@@ -23,7 +23,7 @@ LEAST_BOUND = 2.0**-10
 """No residual is cut off nearer to the model than this part of half of the range."""
 
 FAR = 100.0
-"""A first round, which is about the middle of the range, tells the level and nothing beside it where the level alone
+"""A first round, which is about the middle of the range, tells the level and nothing beside it where that alone
 leaves so much doubt, beside the scatter of people: where the range is far too wide, or public rows are very few."""
 
 LEVEL_VARIANCE = 1 / 3
