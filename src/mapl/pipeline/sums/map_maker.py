@@ -11,7 +11,7 @@ import numpy as np
 from mapl.data.encoding.choice import encoder_for, with_bins
 from mapl.data.encoding.encoder import Encoder
 from mapl.data.encoding.scored_text import ScoredText
-from mapl.data.moments.feature_map import UNIT, FeatureMap
+from mapl.data.moments.feature_map import UNIT
 from mapl.data.moments.public_map import Layout, draw_map
 from mapl.data.moments.row_map import RowMap
 from mapl.data.moments.words import WordResiduals, word_vectors
@@ -104,7 +104,9 @@ class MapMaker:
             encoder = ScoredText.of_public(self.public.rows, list(self.words.columns), polarities, self.beside)
         assert encoder is not None
         encoded = encoder.encode(self.public.rows)
-        features = self._map(encoded.toarray())
+        features = draw_map(
+            encoded.toarray(), self.public.weights, self.layout, signal=self.signal, n_classes=self.n_classes
+        )
         if self.words is not None:  # whose scores were not known when the plan was made
             features = features.widened(self.most_features)
         public = (features(encoded) / UNIT).astype(np.float32)
@@ -125,9 +127,6 @@ class MapMaker:
         assert self.words is not None
         entries = word_vectors(self.public.rows, self.words.columns).data / UNIT
         return float((entries**2).sum() / max(entries.sum(), 1e-9)) or 1.0
-
-    def _map(self, encoded: Singles) -> FeatureMap:
-        return draw_map(encoded, self.public.weights, self.layout, signal=self.signal, n_classes=self.n_classes)
 
 
 def make_map_maker(

@@ -66,9 +66,7 @@ class LeastSquares:
         mean, constant = self._constant()
         model = np.append(known.weights, known.level)[:, None]
         grown = replace(known, rounds=(*known.rounds, released), before=(*known.before, model))
-        rounds, models = grown.rounds, grown.before
-        if len(rounds) > 1 and not models[1][:-1].any():
-            rounds, models = rounds[1:], models[1:]  # the first one told the level, and nothing beside it
+        rounds, models = _telling(grown)
         shares, noise = weigh_rounds(rounds, self.keep)
         # What the sums would be of labels themselves, and not of what models left over of them.
         sums = sum(
@@ -90,9 +88,7 @@ class LeastSquares:
         told_at = sum(share * before[:, 0] for share, before in zip(shares, models, strict=True))
 
         def moved(solved: tuple[Floats, Floats]) -> float:
-            step = np.append(solved[0], level) - told_at
-            others, one = step[:-1], step[-1]
-            return float(others @ self.gram @ others + 2 * one * (others @ mean) + one**2)
+            return self._mean_square(np.append(solved[0], level) - told_at, mean)
 
         per_row = 0.0 if self.n_told is None else units / self.n_told
         doubt = PublicDoubt(per_row, spread**2)
@@ -106,6 +102,11 @@ class LeastSquares:
             scatter=turn * (noise**0.5 / (curvature + penalty)),
             bound=min(1.0, max(cut_for(released.noise / known.bound / units) * spread, LEAST_BOUND)),
         )
+
+    def _mean_square(self, model: Floats, mean: Floats) -> float:
+        """Return the mean square of what a model, its level last, predicts of public rows."""
+        weights, level = model[:-1], model[-1]
+        return float(weights @ self.gram @ weights + 2 * level * (weights @ mean) + level**2)
 
     def _constant(self) -> tuple[Floats, Floats]:
         """Return the mean public vector, and weights that predict 1 of all public rows, as nearly as such do."""
@@ -128,6 +129,13 @@ def cut_for(noise: float) -> float:
     """
     usual = USUAL_CUT - PER_TENFOLD * math.log10(noise / USUAL_NOISE)
     return min(max(usual, NEAREST), FARTHEST)
+
+
+def _telling(known: Refined) -> tuple[tuple[SumRound, ...], tuple[Floats, ...]]:
+    """Return the rounds that tell of weights, and the models before them: not a first one of the level alone."""
+    if len(known.rounds) > 1 and not known.before[1][:-1].any():
+        return known.rounds[1:], known.before[1:]
+    return known.rounds, known.before
 
 
 def _level(constant: Floats, mean: Floats, sums: Floats, units: float, noise: float) -> float:
