@@ -28,8 +28,9 @@ from mapl.data.cells.partition import KINDS
 from mapl.data.units.one_per_unit import KEYED, LATEST, ONLY
 from mapl.estimators.soft import RELEASES
 from mapl.mechanisms.registry import REGISTRY
-from mapl.pipeline.request import ADJACENCIES, METHODS
+from mapl.pipeline.request import ADJACENCIES
 from mapl.pipeline.votes.soft_labelling import DESIGNS
+from mapl.planning.rules.method import METHODS
 from mapl.prediction.class_names import BY_NAME
 from mapl.prediction.prices.offers import NAMES
 from mapl.prediction.spending.one_rule import NAME as SEMI_PRIVATE

@@ -19,6 +19,7 @@ from mapl.pipeline.choice.short_list import SELECT, MethodCandidate, candidates_
 from mapl.planning import Agreement
 from mapl.planning.budgets.several_runs import Together
 from mapl.planning.plan_maker import Terms
+from mapl.planning.rules.method import METHODS
 from mapl.release.loop import refuse_senseless
 from mapl.release.statement.promise import Promise, promise_of
 from mapl.students.probabilities.aim import Aim
@@ -28,7 +29,6 @@ ADJACENCIES: tuple[Adjacency, ...] = ("add-remove", "replace-one", "labels")
 
 MOST_ERROR_SHARE = 0.9
 MOST_ROUNDS = 2
-METHODS = ("auto", "teachers", "cells", "moments")
 FOR_NUMBERS = ("auto", "moments")
 """Methods that learn labels that are numbers."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+METHODS = ("auto", "teachers", "cells", "moments")
+
 BOTH = "select:moments,cells"
 """Where public facts do not tell, both are tried with a little of epsilon, and private units choose."""
 

@@ -11,6 +11,7 @@ from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidParameter
 from mapl.near_names import did_you_mean
 from mapl.parameters import spell
+from mapl.planning.rules.method import METHODS
 
 if TYPE_CHECKING:
     from mapl.data.encoding.encoder import Encoder
@@ -152,13 +153,9 @@ MISSING = {
 """What else to say about a name that is none here."""
 
 
-METHODS = ("moments", "cells", "auto")
-"""Ways without a learner of one's own, which are taken for learners now and then."""
-
-
 def preset(name: str) -> Preset:
     """Return a preset by its name."""
-    if name in METHODS:
+    if name in METHODS:  # which is taken for a learner now and then
         raise InvalidParameter(
             f"There is no learner {name!r}: it is a method, {spell('method', name)} where one learns."
         )
