@@ -30,13 +30,15 @@ CHECKED = PrivateClassifier(
 )
 
 NOT_REPRODUCIBLE = "two fits differ: noise and shards come from the operating system"
+FEW_LABELS = "ten noisy labels of three classes: once in sixty fits none of them is the class that has the weight"
 EXCEPTIONS = {
+    "check_class_weight_classifiers": FEW_LABELS,
     "check_classifier_data_not_an_array": NOT_REPRODUCIBLE,
     "check_fit_idempotent": NOT_REPRODUCIBLE,
     "check_pipeline_consistency": NOT_REPRODUCIBLE,
     "check_supervised_y_2d": NOT_REPRODUCIBLE,
 }
-"""The checks that a private classifier cannot pass; its docstring tells of the rest of the contract."""
+"""The checks that a private classifier cannot pass every time; with a seed it passes all of them."""
 
 
 class Careless(PrivateClassifier):
