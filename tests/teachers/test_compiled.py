@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mapl.teachers.compiled import binary_newton as compiled_newton
 from mapl.teachers.compiled import compiling
 from mapl.teachers.compiled.compiling import can_compile, compile_lazily
 from mapl.teachers.compiled.positive_system import factor, invert, solve
 from mapl.teachers.panel import LinearPanel, Weights
-from mapl.teachers.together import polling
+from mapl.teachers.together import binary_newton, polling
 from mapl.teachers.together.family import Stack
 from mapl.teachers.together.logistic import Logistic
 from mapl.teachers.together.naive_bayes import GaussianBayes
 from mapl.teachers.together.recognition import Syllabus
 from mapl.teachers.together.ridge import Ridge
+
+FEW_STEPS = 8
 
 
 def stack(n_classes: int, width: int, n_shards: int = 3, n: int = 24) -> Stack:
@@ -47,6 +50,22 @@ def test_logistic_teachers_find_the_same_solution(n_classes: int, width: int, se
         for solved in (slow, fast)
     )
     np.testing.assert_array_equal(one.votes(questions).counts, other.votes(questions).counts)
+
+
+def test_two_classes_that_are_all_but_apart_take_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step goes as far as the line of it tells; of whole steps there would be eleven."""
+    generator = np.random.default_rng(4)
+    rows = np.concatenate([generator.normal(size=(20, 60, 40)), np.ones((20, 60, 1))], axis=2)
+    targets = (rows[:, :, 0] + generator.normal(size=(20, 60)) / 10 > 0).astype(np.float64)
+    arguments = rows, targets, np.full(targets.shape, 100.0), np.append(np.ones(40), 0.0)
+    exact, settled = binary_newton.fit_binary(*arguments)
+    assert settled.all()
+    for module in (binary_newton, compiled_newton):
+        fit = getattr(module.fit_binary, "py_func", module.fit_binary)  # constants are fixed by compiling
+        monkeypatch.setattr(module, "MOST_STEPS", FEW_STEPS)
+        found, settled = fit(*arguments)
+        assert settled.all()
+        np.testing.assert_allclose(found, exact, atol=1e-4)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

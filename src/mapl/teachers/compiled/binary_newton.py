@@ -8,7 +8,7 @@ import numpy as np
 
 from mapl.teachers.compiled.compiling import compile_lazily
 from mapl.teachers.compiled.positive_system import factor, solve
-from mapl.teachers.together.binary_newton import ARMIJO, LAST_STEP, MOST_HALVES, MOST_STEPS
+from mapl.teachers.together.binary_newton import ARMIJO, FARTHEST, LAST_STEP, MOST_HALVES, MOST_STEPS, NEAREST
 
 
 @compile_lazily
@@ -51,7 +51,7 @@ def _fit(rows: Any, targets: Any, weights: Any, penalty: Any, at: Any) -> bool:
         if not np.isfinite(steepness):
             return False
         along = np.dot(rows, step)
-        part, moved = 1.0, False
+        part, moved = _first_part(at, scores, step, along, targets, weights, penalty), False
         for _half in range(MOST_HALVES):
             for i in range(n):
                 scores_there[i] = scores[i] + part * along[i]
@@ -69,6 +69,22 @@ def _fit(rows: Any, targets: Any, weights: Any, penalty: Any, at: Any) -> bool:
         if np.abs(step).max() <= LAST_STEP * max(1.0, np.abs(at).max()):
             return True
     return False
+
+
+@compile_lazily
+def _first_part(at: Any, scores: Any, step: Any, along: Any, targets: Any, weights: Any, penalty: Any) -> float:
+    """Return where Newton's method on the line of a step leads from the step's end, as a part of the step."""
+    slope = bend = 0.0
+    for i in range(len(scores)):
+        score = scores[i] + along[i]
+        small = np.exp(-abs(score))
+        chance = (1.0 if score >= 0 else small) / (1.0 + small)
+        slope += weights[i] * (chance - targets[i]) * along[i]
+        bend += weights[i] * chance * (1.0 - chance) * along[i] * along[i]
+    for j in range(len(at)):
+        slope += penalty[j] * step[j] * (at[j] + step[j])
+        bend += penalty[j] * step[j] * step[j]
+    return float(min(max(1.0 - slope / bend, NEAREST), FARTHEST)) if bend > 0 else 1.0
 
 
 @compile_lazily

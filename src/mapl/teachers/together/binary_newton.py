@@ -15,6 +15,8 @@ MOST_STEPS, MOST_HALVES = 40, 30
 LAST_STEP = 1e-4
 """The last step, as a part of the weights; the error that it leaves is of the order of its square."""
 ARMIJO = 1e-4
+NEAREST, FARTHEST = 0.1, 10.0
+"""Of a step, what part of it may be tried first."""
 MOST_IDLE = 0.5
 """Shards that are over stay in the stack, without effect, until they are this part of it: taking out is copying."""
 
@@ -73,7 +75,7 @@ def _newton_step(
         _, solution, failed = lapack.sposv(one.T, slope[k], lower=1, overwrite_a=1)
         if not failed:
             step[k], fine[k] = -solution, True
-    steepness = (slope[:, None, :] @ step[:, :, None])[:, 0, 0]
+    steepness = _dot(slope, step)
     return step, steepness, fine & np.isfinite(steepness)
 
 
@@ -90,7 +92,7 @@ def _descend(
 ) -> tuple[Floats, Floats, Floats, Flags]:
     """Walk along the steps, half as far wherever that does not lead down; return also who got on."""
     along = (rows @ step[:, :, None])[:, :, 0]
-    part = np.ones(len(at))
+    part = _first_part(at, scores, step, along, targets, weights, penalty)
     moved = np.zeros(len(at), dtype=np.bool_)
     for _ in range(MOST_HALVES):
         there, scores_there = at + part[:, None] * step, scores + part[:, None] * along
@@ -103,7 +105,27 @@ def _descend(
     return there, scores_there, loss_there, moved
 
 
+def _first_part(
+    at: Floats, scores: Floats, step: Floats, along: Floats, targets: Floats, weights: Floats, penalty: Floats
+) -> Floats:
+    """Return how far each shard goes first: where Newton's method on the line of its step leads from its end.
+
+    Steps end too early where classes are all but apart. A look along the line costs less than the curvature of one
+    more step.
+    """
+    scores_there, held = scores + along, step * penalty
+    small = np.exp(-np.abs(scores_there))
+    chance = np.where(scores_there >= 0, 1.0, small) / (1.0 + small)
+    slope = _dot((chance - targets) * weights, along) + _dot(held, at + step)
+    bend = _dot(chance * (1.0 - chance) * weights * along, along) + _dot(held, step)
+    return np.clip(1.0 - slope / np.where(bend > 0, bend, np.inf), NEAREST, FARTHEST)
+
+
 def _loss(at: Floats, scores: Floats, targets: Floats, weights: Floats, penalty: Floats) -> Floats:
     each = np.maximum(scores, 0.0) - targets * scores + np.log1p(np.exp(-np.abs(scores)))
-    squares = ((at * penalty)[:, None, :] @ at[:, :, None])[:, 0, 0]
-    return np.asarray((weights[:, None, :] @ each[:, :, None])[:, 0, 0] + squares / 2)
+    return _dot(weights, each) + _dot(at * penalty, at) / 2
+
+
+def _dot(one: Floats, other: Floats) -> Floats:
+    """Return the scalar product of two vectors of every shard."""
+    return np.asarray((one[:, None, :] @ other[:, :, None])[:, 0, 0])
