@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapl.teachers.compiled.compiling import compile_lazily
-from mapl.teachers.compiled.positive_system import invert
+from mapl.teachers.compiled.positive_system import factor, invert_lower
 from mapl.teachers.together.multinomial_newton import (
     ARMIJO,
     FIRST_PART,
@@ -32,16 +32,13 @@ def fit_multinomial(rows: Any, targets: Any, weights: Any, penalty: Any) -> Any:
 def _fit(rows: Any, targets: Any, weights: Any, penalty: Any, at: Any) -> bool:
     n, n_classes = targets.shape
     across = rows.T.copy()
-    short, short_across, short_weights = (
-        rows.astype(np.float32),
-        across.astype(np.float32),
-        weights.astype(np.float32),
-    )
     root = across * np.sqrt(weights / n_classes)
     curve = np.dot(root, root.T) + np.diag(penalty)
-    if not invert(curve):
+    if not factor(curve):
         return False
-    guide = curve.astype(np.float32)
+    turn = invert_lower(curve).astype(np.float32)
+    turned_across = np.dot(turn, (across * np.sqrt(weights)).astype(np.float32))
+    turned = turned_across.T.copy()
     scores, chance, chance_there = np.zeros((n, n_classes)), np.empty((n, n_classes)), np.empty((n, n_classes))
     apart = np.empty((n, n_classes))
     loss = _loss(at, scores, targets, weights, penalty, chance)
@@ -57,7 +54,7 @@ def _fit(rows: Any, targets: Any, weights: Any, penalty: Any, at: Any) -> bool:
             return True
         if not np.isfinite(size):
             return False
-        step = _step(short, short_across, guide, chance.astype(np.float32), short_weights, penalty, slope, size)
+        step = _step(turned, turned_across, turn, chance.astype(np.float32), slope, size)
         steepness = (slope * step).sum()
         along = np.dot(rows, step)
         part, moved = 1.0, False
@@ -78,51 +75,45 @@ def _fit(rows: Any, targets: Any, weights: Any, penalty: Any, at: Any) -> bool:
 
 
 @compile_lazily
-def _step(
-    rows: Any, across: Any, guide: Any, chance: Any, weights: Any, penalty: Any, slope: Any, size: float
-) -> Any:
+def _step(rows: Any, across: Any, turn: Any, chance: Any, slope: Any, size: float) -> Any:
     """Solve for Newton's step roughly, by conjugate gradients, and better the nearer the end is."""
     n, n_classes = chance.shape
-    p = len(penalty)
-    wanted = min(FIRST_PART, np.sqrt(size))
-    left = (slope / -size).astype(np.float32)
-    way = np.dot(guide, left)
-    at, led, bent = np.zeros_like(left), np.empty_like(left), np.empty_like(left)
+    left = np.dot(turn, (slope / -size).astype(np.float32))
+    p = len(left)
+    way, at, bent = left.copy(), np.zeros_like(left), np.empty_like(left)
     spread = np.empty((n, n_classes), dtype=np.float32)
-    strength = (left * way).sum()
+    even = np.float32(1 / n_classes)
+    strength = (left * left).sum()
+    enough = np.float32(min(FIRST_PART * FIRST_PART, size)) * strength
     for _ in range(MOST_INNER):
         np.dot(rows, way, spread)
         for i in range(n):
             mean = np.float32(0.0)
             for c in range(n_classes):
-                spread[i, c] *= chance[i, c]
-                mean += spread[i, c]
+                mean += spread[i, c] * chance[i, c]
             for c in range(n_classes):
-                spread[i, c] = (spread[i, c] - chance[i, c] * mean) * weights[i]
+                spread[i, c] = spread[i, c] * (chance[i, c] - even) - chance[i, c] * mean
         np.dot(across, spread, bent)
         bend = np.float32(0.0)
         for j in range(p):
-            held = np.float32(penalty[j])
             for c in range(n_classes):
-                bent[j, c] += held * way[j, c]
+                bent[j, c] += way[j, c]
                 bend += way[j, c] * bent[j, c]
         part = strength / bend
-        rest = np.float32(0.0)
+        stronger = np.float32(0.0)
         for j in range(p):
             for c in range(n_classes):
                 at[j, c] += part * way[j, c]
                 left[j, c] -= part * bent[j, c]
-                rest += left[j, c] * left[j, c]
-        if not np.sqrt(rest) > wanted:
+                stronger += left[j, c] * left[j, c]
+        if not stronger > enough:
             break
-        np.dot(guide, left, led)
-        stronger = (left * led).sum()
         again = stronger / strength
         for j in range(p):
             for c in range(n_classes):
-                way[j, c] = led[j, c] + again * way[j, c]
+                way[j, c] = left[j, c] + again * way[j, c]
         strength = stronger
-    return at * size
+    return np.dot(turn.T, at) * size
 
 
 @compile_lazily

@@ -46,19 +46,16 @@ def solve(lower: Any, right: Any) -> None:
 
 
 @compile_lazily
-def invert(matrix: Any) -> bool:
-    """Replace a matrix by its inverse; return whether there is one."""
-    if not factor(matrix):
-        return False
-    p = len(matrix)
-    inverse = np.zeros_like(matrix)
-    for i in range(p):  # first the inverse of the factor, row by row
+def invert_lower(lower: Any) -> Any:
+    """Return the inverse of a factor, whose upper half is not looked at."""
+    p = len(lower)
+    inverse = np.zeros_like(lower)
+    for i in range(p):
         inverse[i, i] = 1.0
         for k in range(i):
-            times = matrix[i, k]
+            times = lower[i, k]
             for j in range(k + 1):
                 inverse[i, j] -= times * inverse[k, j]
         for j in range(i + 1):
-            inverse[i, j] /= matrix[i, i]
-    matrix[:] = np.dot(inverse.T.copy(), inverse)
-    return True
+            inverse[i, j] /= lower[i, i]
+    return inverse

@@ -1,6 +1,8 @@
 """Newton's method for more than two classes, with conjugate gradients for its steps.
 
-Curvature at zero weights is known in closed form, one matrix for all classes; its inverse leads the gradients.
+Curvature at zero weights is known in closed form, one matrix for all classes. Steps are looked for where that is
+the unit matrix: with R R' = X' W X / C + P and turned rows Z = W^1/2 X R'^-1, the curvature where row i finds class
+c with chance p_ic is Z' (diag(p) - p p' - 1 / C) Z + 1, which takes two products with Z.
 Steps are computed in 32 bits: they say which way to go, and slopes in 64 bits say when the end is reached.
 """
 
@@ -30,10 +32,10 @@ class _State:
     """Shards on their way. Private."""
 
     rows: Floats
-    short: Singles
+    turned: Singles
+    turn: Singles
     targets: Floats
     weights: Floats
-    guide: Singles
     at: Floats
     scores: Floats
     loss: Floats
@@ -53,12 +55,12 @@ def fit_multinomial(rows: Floats, targets: Floats, weights: Floats, penalty: Flo
     """
     found = np.zeros((len(rows), rows.shape[2], targets.shape[2]))
     settled = np.zeros(len(rows), dtype=np.bool_)
-    guide, fine = _inverse_curvature(rows, weights, penalty, targets.shape[2])
+    turn, fine = _turn(rows, weights, penalty, targets.shape[2])
     active = np.flatnonzero(fine)
     scores = np.zeros_like(targets)
     loss, chance = _loss(found, scores, targets, weights, penalty)
-    short = rows.astype(np.float32)
-    state = _State(rows, short, targets, weights, guide, found.copy(), scores, loss, chance).only(fine)
+    turned = (rows * np.sqrt(weights)[:, :, None]).astype(np.float32) @ turn.transpose(0, 2, 1)
+    state = _State(rows, turned, turn, targets, weights, found.copy(), scores, loss, chance).only(fine)
     for _ in range(MOST_STEPS):
         if not len(active):  # all shards of a stack may be of a kind that is left to workers
             break
@@ -72,52 +74,51 @@ def fit_multinomial(rows: Floats, targets: Floats, weights: Floats, penalty: Flo
             active, state, slope, size = active[kept], state.only(kept), slope[kept], size[kept]
             if not len(active):
                 break
-        step = _step(state, slope, size, penalty)
+        step = _step(state, slope, size)
         moved = _descend(state, step, _dot(slope, step), penalty)
         if not moved.all():
             active, state = active[moved], state.only(moved)
     return found, settled
 
 
-def _inverse_curvature(rows: Floats, weights: Floats, penalty: Floats, n_classes: int) -> tuple[Singles, Flags]:
-    """Return for each shard the inverse of what all classes' curvature is where all weights are zero."""
+def _turn(rows: Floats, weights: Floats, penalty: Floats, n_classes: int) -> tuple[Singles, Flags]:
+    """Return for each shard the inverse of R, and whether there is one."""
     root = rows * np.sqrt(weights / n_classes)[:, :, None]
     curve = transpose(root) @ root
     places = np.arange(len(penalty))
     curve[:, places, places] += penalty
-    fine = np.zeros(len(rows), dtype=np.bool_)
+    turn, fine = np.zeros(curve.shape, dtype=np.float32), np.zeros(len(rows), dtype=np.bool_)
     for k, one in enumerate(curve):
-        factor, failed = lapack.dpotrf(one.T, lower=1)
+        factor, failed = lapack.dpotrf(one.T, lower=1, clean=1)
         if not failed:
-            inverse, failed = lapack.dpotri(factor, lower=1)
+            turn[k], failed = lapack.dtrtri(factor, lower=1)
             fine[k] = not failed
-            curve[k] = np.tril(inverse) + np.tril(inverse, -1).T
-    return curve.astype(np.float32), fine
+    return turn, fine
 
 
-def _step(state: _State, slope: Floats, size: Floats, penalty: Floats) -> Floats:
+def _step(state: _State, slope: Floats, size: Floats) -> Floats:
     """Solve for Newton's step roughly, and better the nearer the end is: each shard by its own measure."""
     step = np.zeros(slope.shape, dtype=np.float32)
-    wanted = np.minimum(FIRST_PART, np.sqrt(size))
-    todo = np.arange(len(slope))
-    rows, guide, weights = state.short, state.guide, state.weights.astype(np.float32)[:, :, None]
-    chance, short_penalty = state.chance.astype(np.float32), penalty.astype(np.float32)[:, None]
+    todo, idle = np.arange(len(slope)), np.zeros(len(slope), dtype=np.bool_)
+    rows, chance = state.turned, state.chance.astype(np.float32)
     ones = np.ones((chance.shape[2], 1), dtype=np.float32)
-    left = (slope / -size[:, None, None]).astype(np.float32)
-    way, at = guide @ left, np.zeros_like(left)
-    strength, idle = _dot(left, way), np.zeros(len(todo), dtype=np.bool_)
+    beyond = chance - np.float32(1 / chance.shape[2])
+    left = state.turn @ (slope / -size[:, None, None]).astype(np.float32)
+    way, at, strength = left.copy(), np.zeros_like(left), _dot(left, left)
+    enough = np.minimum(FIRST_PART**2, size).astype(np.float32) * strength
     for _ in range(MOST_INNER):
         across = rows @ way
-        across *= chance
-        across -= chance * (across @ ones)
-        across *= weights
+        mean = (across * chance) @ ones
+        across *= beyond
+        across -= chance * mean
         bent = rows.transpose(0, 2, 1) @ across
-        bent += short_penalty * way
+        bent += way
         part = (strength / _dot(way, bent))[:, None, None]
         at += part * way
         bent *= part
         left -= bent
-        over = ~(np.sqrt(_dot(left, left)) > wanted[todo]) & ~idle
+        stronger = _dot(left, left)
+        over = ~(stronger > enough) & ~idle
         if over.any():
             step[todo[over]] = at[over]
             idle |= over
@@ -125,17 +126,15 @@ def _step(state: _State, slope: Floats, size: Floats, penalty: Floats) -> Floats
                 break
             if idle.mean() >= MOST_IDLE:
                 kept = ~idle
-                todo, idle = todo[kept], idle[kept]
-                rows, guide, weights, chance = rows[kept], guide[kept], weights[kept], chance[kept]
-                at, left, way, strength = at[kept], left[kept], way[kept], strength[kept]
-        led = guide @ left
-        stronger = _dot(left, led)
+                todo, idle, rows, chance, beyond = todo[kept], idle[kept], rows[kept], chance[kept], beyond[kept]
+                at, left, way, enough = at[kept], left[kept], way[kept], enough[kept]
+                strength, stronger = strength[kept], stronger[kept]
         way *= (stronger / strength)[:, None, None]
-        way += led
+        way += left
         strength = stronger
     else:
         step[todo[~idle]] = at[~idle]
-    return step * size[:, None, None]
+    return (state.turn.transpose(0, 2, 1) @ step) * size[:, None, None]
 
 
 def _descend(state: _State, step: Floats, slope: Floats, penalty: Floats) -> Flags:
