@@ -14,10 +14,10 @@ from mapl.data.reading.conform import conform
 from mapl.data.tables.rows import Rows, block_of, take
 from mapl.data.units.row_digests import digests
 from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter
-from mapl.estimators.private_estimator import PrivateEstimator, refuse_other_kind
+from mapl.estimators.handed_over import refuse_other_kind
 from mapl.estimators.stand_in import StandIn
+from mapl.estimators.teaching_estimator import TeachingEstimator
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.learners import TIME_LIMIT
 from mapl.pipeline.online.answerers import prepare_answerers
 from mapl.pipeline.votes.labelling import assign_shards
 from mapl.release import Limits, Released, Statement, statement_of
@@ -27,7 +27,7 @@ from mapl.types import ABSTAIN
 
 
 @dataclass(eq=False, repr=False)
-class PrivateOracle(PrivateEstimator):
+class PrivateOracle(TeachingEstimator):
     """Keep the teachers and answer questions as they come, until the budget is gone.
 
     It has no `predict` and no `score`, so nothing that takes classifiers can spend by surprise: `answer` spends.
@@ -74,24 +74,9 @@ class PrivateOracle(PrivateEstimator):
 
     learner: Any = "ridge"
     _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-5
-    classes: Any = None
-    label_values: Any = None
-    n_teachers: int | str = "auto"
-    n_rows: int | None = None
-    adjacency: str = "add-remove"
-    mechanism: str = "auto"
-    settings: dict[str, Any] | None = None
     may_abstain: bool = True
     agreement: Any = None
     n_queries: int = 1000
-    time_limit: float | None = TIME_LIMIT
-    n_jobs: int = -1
-    engine: str = "local"
-    schema: Any = None
-    ledger: Any = None
-    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
