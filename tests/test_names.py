@@ -52,6 +52,17 @@ def _is_type(node: ast.Assign) -> bool:
     return name[0].isupper() and not name.isupper() and isinstance(node.value, ast.Subscript | ast.BinOp)
 
 
+VAGUE = {"one_each", "given", "face", "near_names", "described", "mending", "noted_head", "kept_form", "together"}
+VAGUE |= {"with_earlier", "utils", "helpers", "common", "manager"}
+"""Names that say nothing to whoever does not know already."""
+
+
+def test_no_name_says_nothing() -> None:
+    names = names_of_all_files()
+    modules = {path.stem for path in SOURCE.rglob("*.py")}
+    assert VAGUE & {*modules, *(name for name, _ in names.functions), *map(str.lower, names.classes)} == set()
+
+
 PREPOSITIONS = {"as", "at", "away", "by", "for", "from", "in", "of", "on", "out", "to", "up", "with"}
 IRREGULAR = {"broken", "built", "chosen", "drawn", "found", "given", "grown", "held", "kept", "known", "left"}
 IRREGULAR |= {"made", "said", "seen", "spent", "taken", "told", "written"}

@@ -28,7 +28,7 @@ from mapl.mechanisms.votes.lattice_link import LinkByClasses
 from mapl.mechanisms.votes.majority import Majority
 from mapl.mechanisms.votes.noisy_max import NoisyMax
 from mapl.mechanisms.votes.threshold_ladder import ThresholdLadder
-from mapl.near_names import did_you_mean
+from mapl.misspelled_names import did_you_mean
 
 Kind = Literal["release", "paper", "single", "none"]
 

@@ -13,11 +13,11 @@ from mapl.data.tables.number_range import NumberRange
 from mapl.data.units.one_per_unit import KEYED, latest_column
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, entry
-from mapl.near_names import did_you_mean
+from mapl.misspelled_names import did_you_mean
 from mapl.parameters import spell
 from mapl.pipeline.choice.short_list import SELECT, MethodCandidate, candidates_of
 from mapl.planning import Agreement
-from mapl.planning.budgets.several_runs import Together
+from mapl.planning.budgets.several_runs import ContinuedBudget
 from mapl.planning.plan_maker import Terms
 from mapl.planning.rules.method import METHODS
 from mapl.release.loop import refuse_senseless
@@ -69,7 +69,7 @@ class Request:
     """What the student is to be good at."""
     number_range: NumberRange | None = None
     """Where labels go from and to, if they are numbers; the classes are its ends then."""
-    together: Together | None = None
+    together: ContinuedBudget | None = None
     """Earlier runs on the same people, whose promises count; the budget is what they leave for this one."""
 
     def __post_init__(self) -> None:

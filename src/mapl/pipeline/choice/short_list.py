@@ -7,7 +7,7 @@ from typing import Literal
 
 from mapl.data.cells.partition import KINDS, Kind
 from mapl.errors import InvalidParameter
-from mapl.near_names import did_you_mean
+from mapl.misspelled_names import did_you_mean
 from mapl.teachers.learners.presets import PRESETS
 
 SELECT = "select:"
