@@ -17,7 +17,7 @@ from mapl.pipeline.methods.multi_label import MultiLabelMethod
 
 
 @dataclass(eq=False, repr=False)
-class MultiLabelPrivateClassifier(TeachingEstimator):
+class PrivateMultiLabelClassifier(TeachingEstimator):
     """Learn several labels of the same rows from private ones, so that all of it may be published.
 
     Every teacher is trained once, on its shard and all its labels. The votes on each label are released in a stage
@@ -58,10 +58,10 @@ class MultiLabelPrivateClassifier(TeachingEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from mapl import MultiLabelPrivateClassifier
+    >>> from mapl import PrivateMultiLabelClassifier
     >>> world = np.random.default_rng(0)
     >>> X, public = world.normal(size=(6000, 3)), world.normal(size=(200, 3))
-    >>> clf = MultiLabelPrivateClassifier(epsilon=4.0, n_teachers=100, mechanism="link", n_jobs=1)
+    >>> clf = PrivateMultiLabelClassifier(epsilon=4.0, n_teachers=100, mechanism="link", n_jobs=1)
     >>> clf = clf.set_params(student="logistic").fit(X, (X > 0).astype(int), public=public)
     >>> bool((clf.predict(public) == (public > 0)).mean() > 0.8)
     True
