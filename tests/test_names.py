@@ -11,7 +11,7 @@ from typing import NamedTuple
 import mapl
 
 SOURCE = Path(mapl.__file__).parent
-MOST_FILES = 15
+MOST_FILES, MOST_LINES = 15, 300
 
 
 class Names(NamedTuple):
@@ -87,3 +87,11 @@ def test_no_room_is_a_heap() -> None:
     files = [path.relative_to(SOURCE) for path in SOURCE.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     rooms = Counter(path.parent.as_posix() for path in files)
     assert {room for room, files in rooms.items() if files > MOST_FILES} == set()
+
+
+def test_no_file_holds_two_ideas() -> None:
+    """Past so many lines there usually are two."""
+    lines = {
+        path.relative_to(SOURCE).as_posix(): path.read_text("utf-8").count("\n") for path in SOURCE.rglob("*.py")
+    }
+    assert {path: n for path, n in lines.items() if n > MOST_LINES} == {}

@@ -186,7 +186,6 @@ def facts_of(
         Whether there are no public rows but such as were made up.
     """
     return Facts(
-        n_public=n_public,
         n_cells=affordable_cells(request, n_public)[0],
         kinds={column.kind for column in schema.columns},
         texts=tuple(column.name for column in schema.columns if column.kind == "text"),

@@ -22,7 +22,7 @@ from mapl.students.file.model_file import model_bytes, model_from
 from mapl.teachers import fit_teachers
 from mapl.teachers.learners.estimator import EstimatorLearner, FittedEstimator
 from mapl.teachers.panel.keeping import Kept, Stored, as_it_is, as_weights
-from mapl.teachers.panel.linear import is_linear
+from mapl.teachers.panel.linear_weights import is_linear
 from mapl.teachers.panel.onnx_model import OnnxModel, as_onnx
 
 STAND_IN_ROWS = 200

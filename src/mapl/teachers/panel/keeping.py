@@ -13,7 +13,7 @@ from mapl.data.tables.classes import UNKNOWN
 from mapl.data.tables.rows import Rows
 from mapl.teachers.learners.estimator import EstimatorLearner, FittedEstimator
 from mapl.teachers.learners.spelling import codes_of
-from mapl.teachers.panel.linear import Weights, weights_of
+from mapl.teachers.panel.linear_weights import Weights, weights_of
 from mapl.types import Labels, Silent
 
 Kept = Any
