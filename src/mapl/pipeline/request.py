@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mapl.data.cells.partition import Kind
+from mapl.data.cells.partition import PartitionKind
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.number_range import NumberRange
 from mapl.data.units.one_per_unit import KEYED, latest_column
@@ -62,7 +62,7 @@ class Request:
     weights: tuple[int, ...] = ()
     """How much of epsilon each method of a short list gets, in proportion; the same if empty."""
     n_cells: int | None = None
-    partition: Kind = "points"
+    partition: PartitionKind = "points"
     rounds: int = 1
     per_unit: str = KEYED
     aim: Aim = field(default_factory=Aim)

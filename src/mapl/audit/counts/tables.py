@@ -20,9 +20,9 @@ from mapl.release.cell_counts import CellCounts
 from mapl.release.statement.promise import promise_of
 from mapl.types import Adjacency
 
-Record = tuple[str, float, int]
+CountedRecord = tuple[str, float, int]
 """The id of a unit, a point, a label."""
-Table = tuple[Record, ...]
+Table = tuple[CountedRecord, ...]
 Tabulate = Callable[[Table], tuple[Hashable, NDArray[Any]]]
 """From records to what is told openly about the cells, and the counts that noise is added to."""
 
