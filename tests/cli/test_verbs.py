@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from inspect import unwrap
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from typer.testing import CliRunner
@@ -51,6 +53,32 @@ def test_every_option_stands_in_a_panel(verb: str) -> None:
     for command in commands_in(command_of(verb)):
         options = [one for one in command.params if one.param_type_name == "option" and one.name != "help"]
         assert [one.name for one in options if not one.rich_help_panel] == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_says_what_it_is_for(verb: str) -> None:
+    for command in commands_in(command_of(verb)):
+        assert [one.name for one in command.params if not one.help] == []
+
+
+TRAINED = ("--student", Path)
+"""Who the student is: a learner where it still has to learn, a file where it has (`mapl serve`)."""
+WITH_AUTO = ("--teachers", int)
+"""A number, or also auto where a rule knows one."""
+
+
+def test_a_word_means_the_same_in_every_verb() -> None:
+    """A number, words or a file, wherever an option has that name; bounds speak in their papers' letters."""
+    kinds: dict[str, set[type]] = {}
+    for command in (one for verb in VERBS if verb != "bounds" for one in commands_in(command_of(verb))):
+        hints = get_type_hints(unwrap(command.callback))
+        for one in command.params:
+            kind = next((part for part in get_args(hints[one.name]) if part is not NoneType), hints[one.name])
+            for name in one.opts if one.param_type_name == "option" else ():
+                if (name, kind) not in (TRAINED, WITH_AUTO):
+                    kinds.setdefault(name, set()).add(str if issubclass(kind, str) else kind)
+    assert kinds["--rows"] == {int}
+    assert {name: found for name, found in kinds.items() if len(found) > 1} == {}
 
 
 def commands_in(command: Any) -> list[Any]:

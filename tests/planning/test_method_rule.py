@@ -8,7 +8,7 @@ import pytest
 
 from mapl.planning.rules.method import BOTH, FEWEST_CELLS, FULL_CELLS, TOO_FEW, Facts, caution, method_for
 
-TABLE = Facts(n_public=1000, n_cells=400, kinds={"number", "category"}, epsilon=1.0, delta=1e-6)
+TABLE = Facts(n_cells=400, kinds={"number", "category"}, epsilon=1.0, delta=1e-6)
 PURE = replace(TABLE, delta=0.0)
 
 

@@ -17,7 +17,7 @@ from mapl.cli.options.columns import Categories, Dropped, choices_of
 from mapl.cli.options.labels import LabelValuesText, label_values_of
 from mapl.cli.options.running import AsJson
 from mapl.cli.options.standard_input import InputFormat, StandardInput
-from mapl.cli.options.tables import ClassNames, Labels, PrivateTable, Regression, SchemaFile
+from mapl.cli.options.tables import ClassNames, LabelColumns, PrivateTable, Regression, SchemaFile
 from mapl.cli.options.unit import unit_of
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.number_range import NumberRange
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def check(
     *,
     private: PrivateTable,
-    label: Labels,
+    label: LabelColumns,
     public: Annotated[
         Path | None, option(TABLES, "Public rows, from which the columns are drafted otherwise.")
     ] = None,

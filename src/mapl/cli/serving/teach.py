@@ -18,7 +18,7 @@ from mapl.cli.options.labels import LabelValuesText, label_values_of, tell_owner
 from mapl.cli.options.learner import learner_of
 from mapl.cli.options.running import AsJson, Engine, Jobs, RunOut, Seed
 from mapl.cli.options.standard_input import InputFormat, StandardInput
-from mapl.cli.options.tables import ClassNames, Label, Memory, PrivateTable, Rows, SchemaFile
+from mapl.cli.options.tables import ClassNames, Label, Memory, PrivateTable, RowCount, SchemaFile
 from mapl.cli.options.unit import unit_of
 from mapl.cli.options.votes import (
     AgreementText,
@@ -51,7 +51,7 @@ def teach(
     schema: SchemaFile = None,
     drop: Dropped = [],  # noqa: B006 – typer reads it, and nobody else
     categories: Categories = [],  # noqa: B006 – typer reads it, and nobody else
-    rows: Rows = None,
+    rows: RowCount = None,
     memory: Memory = None,
     epsilon: Epsilon,
     delta: Delta,

@@ -10,7 +10,7 @@ from pathlib import Path
 from mapl.data.tables.column import Column
 from mapl.data.tables.rows import Rows, is_matrix, names
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.near_names import did_you_mean
+from mapl.misspelled_names import did_you_mean
 from mapl.parameters import spell
 
 __all__ = ["Column", "Schema"]

@@ -36,7 +36,6 @@ class Facts:
     declared.
     """
 
-    n_public: int
     n_cells: int
     kinds: Collection[str]
     epsilon: float
