@@ -156,7 +156,12 @@ def test_all_texts_speak_of_products_and_of_no_words(mapl: Mapl, clinic: Any, sc
     ran = mapl(*command(clinic, schema))
     assert ran.code == 0, ran.stderr
     assert mapl("report", "run").code == 0
-    for text in (ran.stdout, *(Path("run/public", name).read_text() for name in ("card.md", "report.html"))):
+    card, page = (Path("run/public", name).read_text() for name in ("card.md", "report.html"))
+    assert "the linear model labels all 3000 made-up rows" in " ".join(ran.stdout.replace("│", " ").split())
+    assert "with its labels for 3,000 made-up rows" in page
+    assert "for each of the 3,000 made-up rows" in page
+    assert "Public rows tell how columns go together" not in page
+    for text in (ran.stdout, card, page):
         assert "hashed" not in text
         assert "products of" in " ".join(text.replace("│", " ").split())
 

@@ -126,6 +126,33 @@ def test_a_misspelled_verb_is_told_which_was_meant(typed: str, told: str) -> Non
     assert "Did you mean" not in CliRunner().invoke(mapl.cli.app, ["xyzzy"]).stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("plan --delta much", "'--delta': 'much' was given. Write a number, such as 0.5 or 1e-6."),
+        ("plan --rows 24k", "'--rows': '24k' was given. Write a whole number in digits alone, such as 24000."),
+        ("plan", "'--delta'. Failure probability, well below one over the number of people."),
+        ("learn t.csv --out run", "'--label'. The column of the labels. Missing as well: --epsilon, --delta."),
+        ("predict", "'STUDENT'. A student.skops that mapl learn wrote. Missing as well: FILE."),
+        ("reproduce", "'paper'. The paper, or all of them. Choose from:"),
+        ("reproduce btt19", "'paper': 'btt19' is not one of 'btt18',"),
+        ("schema public.csv --classes no yes", "(yes). A list has commas and no blanks, such as --classes no,yes;"),
+    ],
+)
+def test_what_the_parser_complains_of_says_what_to_do(typed: str, told: str) -> None:
+    ran = CliRunner().invoke(mapl.cli.app, typed.split(), env={"COLUMNS": "200"})
+    assert ran.exit_code == 2
+    assert told in " ".join(ran.stderr.replace("│", " ").split())
+
+
+def test_an_option_that_a_file_gives_is_not_missed(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text("label = 'ill'\nepsilon = 1\n")
+    ran = CliRunner().invoke(mapl.cli.app, ["learn", str(tmp_path / "run.toml"), "t.csv"], env={"COLUMNS": "200"})
+    assert ran.exit_code == 2
+    assert "'--delta'. Failure probability" in " ".join(ran.stderr.split())
+    assert "Missing as well: --out." in " ".join(ran.stderr.split())
+
+
 def test_a_word_in_the_place_of_a_number_is_repeated() -> None:
     ran = CliRunner().invoke(mapl.cli.app, ["plan", "--epsilon", "one"])
     assert ran.exit_code == 2

@@ -38,5 +38,5 @@ AFTER_THE_PLAN = frozenset({"out", "name", "past_rounds", "memory", "jobs", "see
 BY_PLAN = Dialect(option_of_site, lacks=frozenset({"regression"}))
 """For ``mapl site`` and ``mapl combine``."""
 
-WITHOUT_SCHEMA = replace(COMMAND_LINE, lacks=frozenset({"schema", "drop", "categories", "regression"}))
-"""Where the questions themselves say what the columns are."""
+WITHOUT_SCHEMA = replace(COMMAND_LINE, lacks=frozenset({"schema", "drop", "categories", "regression", "unit"}))
+"""Where the questions themselves say what the columns are, and every record stands for itself."""

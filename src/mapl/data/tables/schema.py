@@ -139,10 +139,11 @@ class Schema:
         if with_asides:
             self.check_asides(found, what)
         if surplus:
+            them = "it" if len(surplus) == 1 else "them"
             raise InvalidData(
                 f"The {what} have {_some(surplus)}, which the schema does not declare; public and private rows "
-                'must have the same columns. Remove it, or list it as "dropped" in the schema; or, if it is the '
-                f"label or says whose a row is, give it with {spell('label')} or {spell('unit')}."
+                f'must have the same columns. Remove {them}, or list {them} as "dropped" in the schema; what is '
+                f"the label or says whose a row is, give with {spell('label')} or {spell('unit')}."
             )
 
     def check_asides(self, found: Sequence[str], what: str) -> None:
