@@ -296,4 +296,28 @@ MUTANTS = (
             "tests/students/test_forged_students.py::test_an_array_that_is_endless_and_takes_no_byte_is_refused",
         ),
     ),
+    Mutant(
+        name="listed-label-takes-all",
+        breaks="One private label that is a list takes away the labels of everybody else in JSON lines.",
+        file="data/reading/table_file.py",
+        old="{**list_columns(records, but=apart), **written_columns(records, apart)}",
+        new="{**written_columns(records, apart), **list_columns(records)}",
+        killers=("tests/data/test_private_labels.py::test_no_label_of_json_lines_takes_those_of_others_away",),
+    ),
+    Mutant(
+        name="long-label-refused",
+        breaks="Whether a run stops tells that somebody's private label, beside public features, is long.",
+        file="data/reading/public_csv.py",
+        old="BLOCKS = (None, 1 << 27, (1 << 31) - 1)",
+        new="BLOCKS = (None, None)",
+        killers=("tests/data/test_private_labels.py::test_no_label_says_how_others_are_read",),
+    ),
+    Mutant(
+        name="line-end-parted",
+        breaks="How long a private label is changes the public text of others, where a block begins.",
+        file="data/reading/public_csv.py",
+        old="        WholeLineEnds(source),",
+        new="        source,",
+        killers=("tests/data/test_private_labels.py::test_the_length_of_a_label_moves_no_end_of_a_line",),
+    ),
 )
