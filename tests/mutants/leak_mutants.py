@@ -43,8 +43,8 @@ MUTANTS = (
         name="empty-cell-renames-everybody",
         breaks="An empty cell of one person spells the numbers of all others otherwise (7 as 7.0).",
         file="data/reading/numerals.py",
-        old="else str(int(one)) if one.is_integer() else repr(one)",
-        new="else repr(one)",
+        old='str(int(number)) if number.is_integer() and spelled != "-0.0" else spelled',
+        new="spelled",
         killers=("tests/data/test_entries.py::test_what_others_do_to_a_column_changes_no_entry",),
     ),
     Mutant(
@@ -295,6 +295,14 @@ MUTANTS = (
         killers=(
             "tests/students/test_forged_students.py::test_an_array_that_is_endless_and_takes_no_byte_is_refused",
         ),
+    ),
+    Mutant(
+        name="zero-spelled-by-company",
+        breaks="A word of one person in a column of Python numbers spells the zeros of all others otherwise.",
+        file="data/reading/python_cells.py",
+        old="return spell_float(float(cell))",
+        new="return spell_float(float(cell)) if cell else repr(float(cell))",
+        killers=("tests/data/test_one_cell_alone.py::test_ids_and_texts_are_spelled_alone",),
     ),
     Mutant(
         name="listed-label-takes-all",
