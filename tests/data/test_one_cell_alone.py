@@ -26,6 +26,8 @@ IDS: dict[str, list[Any]] = {
     "uuids": [UUID(int=1), UUID(int=2)],
     "times": [time(10), time(11, 0, 0, 60_000)],
     "decimals": [Decimal("12345678901234567890123456789012345678"), Decimal("1.50")],
+    "floats": [0.0, -0.0, 7.0, 0.1, 1e23, 5e-324, float("inf")],
+    "short floats": [np.float32(one) for one in (0.0, -0.0, 7.0, 0.1)],
 }
 STRANGERS = ["x", 7, None, b"\xff", Decimal("1E+9999999"), Decimal("1E-9999999"), np.datetime64("30000-01-01")]
 

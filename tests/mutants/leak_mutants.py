@@ -43,8 +43,8 @@ MUTANTS = (
         name="empty-cell-renames-everybody",
         breaks="An empty cell of one person spells the numbers of all others otherwise (7 as 7.0).",
         file="data/reading/numerals.py",
-        old="else str(int(one)) if one.is_integer() else repr(one)",
-        new="else repr(one)",
+        old='str(int(number)) if number.is_integer() and spelled != "-0.0" else spelled',
+        new="spelled",
         killers=("tests/data/test_entries.py::test_what_others_do_to_a_column_changes_no_entry",),
     ),
     Mutant(
@@ -295,5 +295,37 @@ MUTANTS = (
         killers=(
             "tests/students/test_forged_students.py::test_an_array_that_is_endless_and_takes_no_byte_is_refused",
         ),
+    ),
+    Mutant(
+        name="zero-spelled-by-company",
+        breaks="A word of one person in a column of Python numbers spells the zeros of all others otherwise.",
+        file="data/reading/python_cells.py",
+        old="return spell_float(float(cell))",
+        new="return spell_float(float(cell)) if cell else repr(float(cell))",
+        killers=("tests/data/test_one_cell_alone.py::test_ids_and_texts_are_spelled_alone",),
+    ),
+    Mutant(
+        name="listed-label-takes-all",
+        breaks="One private label that is a list takes away the labels of everybody else in JSON lines.",
+        file="data/reading/table_file.py",
+        old="{**list_columns(records, but=apart), **written_columns(records, apart)}",
+        new="{**written_columns(records, apart), **list_columns(records)}",
+        killers=("tests/data/test_private_labels.py::test_no_label_of_json_lines_takes_those_of_others_away",),
+    ),
+    Mutant(
+        name="long-label-refused",
+        breaks="Whether a run stops tells that somebody's private label, beside public features, is long.",
+        file="data/reading/public_csv.py",
+        old="BLOCKS = (None, 1 << 27, (1 << 31) - 1)",
+        new="BLOCKS = (None, None)",
+        killers=("tests/data/test_private_labels.py::test_no_label_says_how_others_are_read",),
+    ),
+    Mutant(
+        name="line-end-parted",
+        breaks="How long a private label is changes the public text of others, where a block begins.",
+        file="data/reading/public_csv.py",
+        old="        WholeLineEnds(source),",
+        new="        source,",
+        killers=("tests/data/test_private_labels.py::test_the_length_of_a_label_moves_no_end_of_a_line",),
     ),
 )

@@ -110,6 +110,7 @@ RELABELLED: dict[str, Cells] = {
     "label spelled otherwise": {"y": " YES "},
     "label in no encoding": {"y": b"\xff"},
     "label by its place": {"y": "0"},
+    "label of two million letters": {"y": "x" * 2_000_000},
 }
 
 
@@ -146,6 +147,12 @@ OTHERWISE: list[Cells] = [
     {"more": [[]], "": 7, "AGE": 3},
 ]
 """What JSON can say and CSV cannot."""
+RELABELLED_OTHERWISE: dict[str, Cells] = {
+    "label in a list": {"y": ["yes"]},
+    "label in an object": {"y": {"of": "yes"}},
+    "label of two lines": {"y": "yes\rno\r\n"},
+    "label of three million letters": {"y": "x" * 3_000_000},
+}
 ODD_LINES = (
     b"\xff\xfe\x00",
     b"PAR1",
@@ -471,6 +478,10 @@ def neighbours() -> tuple[Neighbour, ...]:
             lambda: json_lines([*strangers([*OTHERWISE, *EVERYTHING]), *CROWD], *ODD_LINES),
         ),
         Neighbour("nobody", "rows", ".jsonl", lambda: json_lines([])),
+        *(
+            Neighbour(name, "labels", ".jsonl", lambda c=cells: json_lines(changed(c)))
+            for name, cells in RELABELLED_OTHERWISE.items()
+        ),
         Neighbour("nobody", "rows", ".parquet", lambda: parquet(stored([], STORED))),
         Neighbour("nobody", "rows", ".arrow", lambda: arrow(stored([], STORED))),
         Neighbour(

@@ -219,3 +219,16 @@ def test_images_go_to_the_kernel_on_cleaned_counts(per_cell: int, tmp_path: Any)
     assert (student.predict_codes(table) == truth).mean() > 0.97
     save(student, tmp_path / "student.skops")
     assert (load(tmp_path / "student.skops").predict_codes(table) == truth).mean() > 0.97
+
+
+def test_text_beside_an_image_goes_to_others_than_the_kernel() -> None:
+    """It takes no sparse rows. Cells refuse such tables, in words of their own, after a student was rehearsed."""
+    draws, truth = np.random.default_rng(0), np.arange(80) % 2
+    pixels = draws.random((80, 64)).astype(np.float32)
+    notes = [f"{('ill', 'well')[code]} for {i} days" for i, code in enumerate(truth.tolist())]
+    table = pa.table({"note": notes, "picture": pa.array(list(pixels), pa.list_(pa.float32(), 64))})
+    schema = draft_schema(table)
+    taught = TaughtByCounts(table, (counted(truth, 6),))
+    student = train_on_counts(taught, classes=TWO, schema=schema, encoder=encoder_for(schema, table))
+    assert "kernel" not in student.learner
+    assert (student.predict_codes(table) == truth).mean() > 0.9

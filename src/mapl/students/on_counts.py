@@ -130,7 +130,8 @@ def train_on_counts(
     lesson = taught.lesson(classes, np.arange(n_rows(rows)), seed)
     teach = taught.lesson
     if learner is None or (isinstance(learner, str) and learner == AUTO):
-        if isinstance(encoder, PublicEncoder) and encoder.lens:
+        text = any(column.kind == "text" for column in schema.columns)  # beside an image; the kernel takes none
+        if isinstance(encoder, PublicEncoder) and encoder.lens and not text:
             learning, teach = _on_images(encoder), taught.leading_lesson
             lesson = teach(classes, np.arange(n_rows(rows)), seed)
         else:

@@ -7,7 +7,6 @@ closed does to the lines after it is in the nature of the format: they are one c
 from __future__ import annotations
 
 import codecs
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -18,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from mapl.data.reading.conform import conform_table, whole
-from mapl.data.reading.text_file import COMPRESSED, open_text, separator
+from mapl.data.reading.text_file import COMPRESSED, WholeLineEnds, open_text, separator
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData
 
@@ -100,27 +99,18 @@ def _blocks(path: Path, header: list[str], skip: int, size: int, left_out: Itera
                 yield pa.Table.from_batches([batch])
 
 
-class SoundBytes(io.RawIOBase):
+class SoundBytes(WholeLineEnds):
     """A stream of bytes that are UTF-8, whatever the bytes of the other are; separators are never swallowed.
 
     pyarrow hands the text of a row that it cannot part to Python, and complains aloud where that is no text.
     """
 
     def __init__(self, source: IO[bytes]) -> None:
-        self._source = source
+        super().__init__(source)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        sound = b""
-        while True:
-            content = self._source.read(1 if sound else size)
-            sound += self._decoder.decode(content, final=not content).encode()
-            # pyarrow drops the second half of a line end that a block begins with, even in the middle of a cell.
-            if not content or (sound and not sound.endswith(b"\r")):
-                return sound
+    def mended(self, content: bytes) -> bytes:
+        return self._decoder.decode(content, final=not content).encode()
 
 
 def _nothing(header: list[str]) -> pa.Table:

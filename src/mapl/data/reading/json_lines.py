@@ -133,15 +133,15 @@ def public_records(path: Path, *, strict: bool) -> list[JsonRecord]:
 def as_csv(records: Iterable[JsonRecord], columns: Sequence[str]) -> bytes:
     """Write records as CSV, so that types are guessed as those of a CSV file of the same content."""
     text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
+    rows = csv.writer(text, lineterminator="\r\n")  # so that a cell with either of these is quoted
     rows.writerow(columns)
     rows.writerows([spell_cell(record.get(name)) for name in columns] for record in records)
     return text.getvalue().encode()
 
 
-def list_columns(records: Sequence[JsonRecord]) -> dict[str, pa.Array]:
-    """Return the columns of PUBLIC records that hold lists, each list as numbers."""
-    found = {name for record in records for name, cell in record.items() if isinstance(cell, list)}
+def list_columns(records: Sequence[JsonRecord], *, but: Sequence[str] = ()) -> dict[str, pa.Array]:
+    """Return the columns of PUBLIC records that hold lists, each list as numbers; some columns never do."""
+    found = {name for record in records for name, cell in record.items() if isinstance(cell, list)}.difference(but)
     made = {}
     for name in sorted(found):
         cells = [_pixels(record.get(name)) for record in records]
@@ -150,6 +150,14 @@ def list_columns(records: Sequence[JsonRecord]) -> dict[str, pa.Array]:
             pa.large_list(pa.float64()),
         )
     return made
+
+
+def written_columns(records: Sequence[Record], names: Iterable[str]) -> dict[str, pa.Array]:
+    """Return columns of private cells, each spelled by itself; what says nothing is empty, as in a CSV file."""
+    return {
+        name: pa.array([spell_cell(record.get(name)) or "" for record in records], pa.large_string())
+        for name in names
+    }
 
 
 def _number(text: str | None) -> float | None:

@@ -57,11 +57,20 @@ def spell_floats(floats: Any) -> Any:
 
     Each is spelled by itself: an empty cell elsewhere makes a column of whole numbers one of fractions.
     """
-    written = [
-        None if one is None or one != one else str(int(one)) if one.is_integer() else repr(one)
-        for one in floats.cast(pa.float64()).to_pylist()
-    ]
+    written = [None if one is None else spell_float(one) for one in floats.cast(pa.float64()).to_pylist()]
     return pa.array(written, pa.large_string())
+
+
+def spell_float(number: float) -> str | None:
+    """Write a float as text; a zero below zero keeps its sign, as in a column of numbers.
+
+    >>> [spell_float(one) for one in (7.0, 0.0, -0.0, 0.5, float("nan"))]
+    ['7', '0', '-0.0', '0.5', None]
+    """
+    if number != number:
+        return None
+    spelled = repr(number)
+    return str(int(number)) if number.is_integer() and spelled != "-0.0" else spelled
 
 
 def spell_numerals(texts: Any) -> Any:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
 
 from mapl.data.reading.entries import MISSING_NUMBERS
 from mapl.data.reading.sound_text import sound
-from mapl.data.reading.text_file import open_text, separator
+from mapl.data.reading.text_file import WholeLineEnds, open_text, separator
 from mapl.errors import InvalidData
 
+BLOCKS = (None, 1 << 27, (1 << 31) - 1)
+"""How many bytes are parsed at once, at first as many as pyarrow thinks best; no row may be longer than a block. A
+private label beside public features may be of any length, and no length of it refuses the file."""
+
 NOT_UTF8 = "{path} is not text in UTF-8; save it again with that encoding."
+
+LONGER = "straddles two block boundaries"
+"""How pyarrow says that a row is longer than a block."""
 
 
 def read_public_csv(
@@ -38,12 +46,17 @@ def _guessed_csv(
     path: Path, header: list[str], skip: int, types: dict[str, Any], content: bytes | None = None
 ) -> pa.Table:
     """Read public rows; where a first guess fails, a column is tried as numbers, and then as text."""
+    blocks = iter(BLOCKS)
+    size = next(blocks)
     while True:
         try:
-            table = (
-                _csv(path, header, skip, types) if content is None else _parse(content, ",", header, skip, types)
-            )
+            if content is None:
+                table = _csv(path, header, skip, types, size)
+            else:
+                table = _parse(io.BytesIO(content), ",", header, skip, types, size)
         except pa.ArrowInvalid as failure:
+            if LONGER in str(failure) and (size := next(blocks, None)):
+                continue
             name = _failing_column(failure, header)
             if name is None or types.get(name) == pa.string():
                 raise _unreadable(path, failure) from None
@@ -54,18 +67,20 @@ def _guessed_csv(
             return table
 
 
-def _csv(path: Path, header: list[str], skip: int, types: dict[str, Any]) -> pa.Table:
+def _csv(path: Path, header: list[str], skip: int, types: dict[str, Any], size: int | None) -> pa.Table:
     with open_text(path) as opened:
         if not any(line.strip() for number, line in enumerate(opened) if number >= skip):
             raise InvalidData(f"{path} has no rows below its header; expected one row per record.")
     with open_text(path) as opened:
-        return _parse(opened, separator(path), header, skip, types)
+        return _parse(opened, separator(path), header, skip, types, size)
 
 
-def _parse(source: Any, delimiter: str, header: list[str], skip: int, types: dict[str, Any]) -> pa.Table:
+def _parse(
+    source: IO[bytes], delimiter: str, header: list[str], skip: int, types: dict[str, Any], size: int | None
+) -> pa.Table:
     return pa.csv.read_csv(
-        pa.BufferReader(source) if isinstance(source, bytes) else source,
-        read_options=pa.csv.ReadOptions(column_names=header, skip_rows=skip),
+        WholeLineEnds(source),
+        read_options=pa.csv.ReadOptions(column_names=header, skip_rows=skip, block_size=size),
         parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa.csv.ConvertOptions(column_types=types, null_values=list(MISSING_NUMBERS)),
     )

@@ -16,6 +16,8 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from mapl.data.reading.numerals import spell_float
+
 PLAIN = "biufMmSU"
 LONGEST_BITS = 3318
 """Whole numbers of more bits have more digits than any number that is read from text."""
@@ -79,9 +81,7 @@ def spell_object(cell: Any) -> str | bytes | None:
         case int():
             return str(cell) if cell.bit_length() <= LONGEST_BITS else None
         case float() | np.floating():
-            value = float(cell)
-            # A zero below zero is spelled as one, since a column of numbers keeps it.
-            return None if value != value else str(int(value)) if value.is_integer() and value else repr(value)
+            return spell_float(float(cell))
         case Decimal():
             return decimal_text(cell) if cell.is_finite() else None
         case np.datetime64():

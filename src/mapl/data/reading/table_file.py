@@ -19,7 +19,14 @@ from mapl.data.reading.conform import conform_table, whole
 from mapl.data.reading.csv_rows import TornLines, each_block, gather_blocks, read_private_csv
 from mapl.data.reading.entries import is_text
 from mapl.data.reading.files import content_of, drop_index, first_lines, is_number, is_range, kind_of, readable
-from mapl.data.reading.json_lines import as_csv, json_blocks, list_columns, names_of, public_records
+from mapl.data.reading.json_lines import (
+    as_csv,
+    json_blocks,
+    list_columns,
+    names_of,
+    public_records,
+    written_columns,
+)
 from mapl.data.reading.public_csv import NOT_UTF8, read_public_csv
 from mapl.data.reading.text_file import COMPRESSED, JSON_LINES, SEPARATORS
 from mapl.data.tables.rows import check_rows, native
@@ -39,7 +46,14 @@ PRIVATE = "private rows"
 ROWS_AT_ONCE = 1 << 16
 
 
-def read_table(path: Path, *, what: str, schema: Schema | None = None, as_text: Sequence[str] = ()) -> pa.Table:
+def read_table(
+    path: Path,
+    *,
+    what: str,
+    schema: Schema | None = None,
+    as_text: Sequence[str] = (),
+    private: Sequence[str] = (),
+) -> pa.Table:
     """Read a CSV file, JSON lines, a Parquet or an Arrow (Feather) file.
 
     Parameters
@@ -51,18 +65,20 @@ def read_table(path: Path, *, what: str, schema: Schema | None = None, as_text: 
         cell may be, no cell changes how another one is read, and none is refused. Without it types are guessed
         from the cells, which must be public.
     as_text
-        Columns to read from a file of text as they are written, without a guess, such as private labels beside
-        public features.
+        Columns to read from a file of text as they are written, without a guess.
+    private
+        Labels beside features that are public: read as they are written too, and no cell of them has a say in how
+        any other is read.
     """
     kind = _kind(path, private=schema is not None)
     if kind in SEPARATORS and schema is not None:
         return read_private_csv(path, *_private_header(path, what, schema), schema)
     if kind in SEPARATORS:
-        return check_rows(_read_csv(path, what, tuple(as_text)), what)
+        return check_rows(_read_csv(path, what, tuple(as_text), tuple(private)), what)
     if kind in JSON_LINES and schema is not None:
         return gather_blocks(json_blocks(path, schema), schema)
     if kind in JSON_LINES:
-        return check_rows(_read_json_lines(path, what, tuple(as_text)), what)
+        return check_rows(_read_json_lines(path, what, tuple(as_text), tuple(private)), what)
     table = _stored(path, what, schema)
     if schema is None:
         return table
@@ -198,25 +214,26 @@ def _private_header(path: Path, what: str, schema: Schema) -> tuple[list[str], i
     return header, skip
 
 
-def _read_csv(path: Path, what: str, as_text: tuple[str, ...]) -> pa.Table:
+def _read_csv(path: Path, what: str, as_text: tuple[str, ...], private: tuple[str, ...]) -> pa.Table:
     # Private labels may stand beside public features, and none of them refuses the file.
-    header, skip = _header(path, what, "replace" if as_text else "strict")
-    return read_public_csv(path, header, skip, as_text)
+    kept = (*as_text, *private)
+    header, skip = _header(path, what, "replace" if kept else "strict")
+    return read_public_csv(path, header, skip, kept)
 
 
-def _read_json_lines(path: Path, what: str, as_text: tuple[str, ...]) -> pa.Table:
+def _read_json_lines(path: Path, what: str, as_text: tuple[str, ...], private: tuple[str, ...]) -> pa.Table:
     """Read public JSON lines as a CSV file of the same content is read, and lists besides."""
-    records = public_records(path, strict=not as_text)
-    found, lists = names_of(records), list_columns(records)
+    records = public_records(path, strict=not (as_text or private))
+    found = names_of(records)
     if "" in found:
         raise InvalidData(f"A key of {path} is empty; name every column.")
-    plain = [name for name in found if name not in lists]
-    if not plain:
-        return pa.table(lists)
-    table = read_public_csv(path, plain, 1, as_text, as_csv(records, plain))
-    for name, cells in lists.items():
-        table = table.append_column(name, cells)
-    return table.select(found)
+    apart = [name for name in found if name in private]
+    columns = {**list_columns(records, but=apart), **written_columns(records, apart)}
+    plain = [name for name in found if name not in columns]
+    if plain:
+        table = read_public_csv(path, plain, 1, as_text, as_csv(records, plain))
+        columns |= dict(zip(plain, table.columns, strict=True))
+    return pa.table({name: columns[name] for name in found})
 
 
 def _header(path: Path, what: str, errors: str = "strict") -> tuple[list[str], int]:

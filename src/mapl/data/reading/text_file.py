@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,3 +44,29 @@ def open_text(path: Path) -> Iterator[IO[bytes]]:
             yield cast("IO[bytes]", unpacked)
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise InvalidData(f"{path} cannot be unpacked: it is damaged or cut off. Compress it again.") from None
+
+
+class WholeLineEnds(io.RawIOBase):
+    """A stream of bytes that is never parted within a line end.
+
+    pyarrow drops the second half of a line end that a block begins with, even in the middle of a cell. Where blocks
+    begin follows from all cells before, so how long one of them is would change another.
+    """
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        whole = b""
+        while True:
+            content = self._source.read(1 if whole else size)
+            whole += self.mended(content)
+            if not content or (whole and not whole.endswith(b"\r")):
+                return whole
+
+    def mended(self, content: bytes) -> bytes:
+        """Return bytes as they are handed on; none are the end."""
+        return content

@@ -138,7 +138,8 @@ def _read_alone(tables: Tables, key: ShardKey, coins: Coins, look: OwnerLook | N
 
 def _read_label_private(tables: Tables, key: ShardKey, coins: Coins) -> Case:
     """Draft everything from the features, which are public; the labels wait in their column until they are read."""
-    table = read_table(_one_file(tables.private), what="private rows", as_text=(*tables.labels, *tables.written))
+    path = _one_file(tables.private)
+    table = read_table(path, what="private rows", as_text=tables.written, private=tables.labels)
     features = without(table, [name for name in tables.labels if name in table.column_names])
     given = _declared(features, tables)
     whole = table_as_declared(table, given)
