@@ -152,7 +152,7 @@ def list_columns(records: Sequence[JsonRecord], *, but: Sequence[str] = ()) -> d
     return made
 
 
-def written_columns(records: Sequence[Record], names: Iterable[str]) -> dict[str, pa.Array]:
+def written_columns(records: Sequence[JsonRecord], names: Iterable[str]) -> dict[str, pa.Array]:
     """Return columns of private cells, each spelled by itself; what says nothing is empty, as in a CSV file."""
     return {
         name: pa.array([spell_cell(record.get(name)) or "" for record in records], pa.large_string())
