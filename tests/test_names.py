@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -94,3 +95,16 @@ def test_no_file_holds_two_ideas() -> None:
         path.relative_to(SOURCE).as_posix(): path.read_text("utf-8").count("\n") for path in SOURCE.rglob("*.py")
     }
     assert {path: n for path, n in lines.items() if n > MOST_LINES} == {}
+
+
+def test_what_no_file_uses_is_in_the_docs() -> None:
+    """A function or class that stands nowhere but where it is defined is for whoever imports it, or for nobody."""
+    files = [path for path in SOURCE.rglob("*") if path.suffix in (".py", ".html", ".js")]
+    files = [path for path in files if path.name != "__init__.py" or path.parent == SOURCE / "cli"]
+    used = Counter(word for path in files for word in re.findall(r"\w+", path.read_text("utf-8")))
+    docs = Path(__file__).parent.parent / "docs"
+    told = {word for page in docs.rglob("*.md") for word in re.findall(r"\w+", page.read_text("utf-8"))}
+    names = names_of_all_files()
+    found = [*names.classes, *(name for name, _ in names.functions)]
+    assert len(found) > 2000
+    assert [name for name in found if used[name] == 1 and name not in told and name[0] != "_"] == []

@@ -18,7 +18,6 @@ from mapl.reproduce.worlds import (
     HalfspaceWorld,
     LabelNoise,
     ThresholdWorld,
-    World,
     voting_fails,
     voting_wins,
 )
@@ -33,6 +32,9 @@ WORLDS = [
     ThresholdWorld(),
     HalfspaceWorld(),
 ]
+
+
+World = FewRules | HalfspaceWorld | ThresholdWorld
 
 
 def regret(world: World, X: Floats, predicted: NDArray[np.integer]) -> float:

@@ -9,10 +9,10 @@ import pytest
 from mapl.data.tables.classes import Classes
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.pipeline.rehearsal.margin import MarginWish, measure
-from mapl.reproduce.worlds import HalfspaceWorld, LabelNoise, ThresholdWorld, World
+from mapl.reproduce.worlds import HalfspaceWorld, LabelNoise, ThresholdWorld
 
 
-def table(world: World, n: int, seed: int = 1) -> pa.Table:
+def table(world: HalfspaceWorld | ThresholdWorld, n: int, seed: int = 1) -> pa.Table:
     X, y = world.sample(n, np.random.default_rng(seed))
     return pa.table({f"c{j}": X[:, j] for j in range(X.shape[1])} | {"label": pa.array(y)})
 

@@ -4,14 +4,12 @@ from mapl.reproduce.worlds.few_rules import FewRules, voting_fails, voting_wins
 from mapl.reproduce.worlds.halfspaces import HalfspaceWorld
 from mapl.reproduce.worlds.label_noise import LabelNoise
 from mapl.reproduce.worlds.thresholds import ThresholdWorld
-from mapl.reproduce.worlds.world import World
 
 __all__ = [
     "FewRules",
     "HalfspaceWorld",
     "LabelNoise",
     "ThresholdWorld",
-    "World",
     "voting_fails",
     "voting_wins",
 ]
