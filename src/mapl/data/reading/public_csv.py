@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
 
 from mapl.data.reading.entries import MISSING_NUMBERS
 from mapl.data.reading.sound_text import sound
-from mapl.data.reading.text_file import open_text, separator
+from mapl.data.reading.text_file import COMPRESSED, open_text, separator
 from mapl.errors import InvalidData
 
 NOT_UTF8 = "{path} is not text in UTF-8; save it again with that encoding."
@@ -41,7 +43,9 @@ def _guessed_csv(
     while True:
         try:
             table = (
-                _csv(path, header, skip, types) if content is None else _parse(content, ",", header, skip, types)
+                _csv(path, header, skip, types)
+                if content is None
+                else _parse(_stream(io.BytesIO(content)), ",", header, skip, types)
             )
         except pa.ArrowInvalid as failure:
             name = _failing_column(failure, header)
@@ -58,13 +62,27 @@ def _csv(path: Path, header: list[str], skip: int, types: dict[str, Any]) -> pa.
     with open_text(path) as opened:
         if not any(line.strip() for number, line in enumerate(opened) if number >= skip):
             raise InvalidData(f"{path} has no rows below its header; expected one row per record.")
+    if path.suffix.lower() != COMPRESSED:
+        with pa.OSFile(str(path)) as source:
+            return _parse(source, separator(path), header, skip, types)
     with open_text(path) as opened:
-        return _parse(opened, separator(path), header, skip, types)
+        return _parse(_stream(opened), separator(path), header, skip, types)
+
+
+def _stream(opened: IO[bytes]) -> Any:
+    """Read a whole stream into memory of pyarrow's own.
+
+    pyarrow lets go of what it has read in threads that may outlive a command that fails right afterwards. Where
+    that is an object of Python's, such a thread ends the process in the middle of its end, with a code of its own.
+    """
+    held = pa.BufferOutputStream()
+    shutil.copyfileobj(opened, held)
+    return pa.BufferReader(held.getvalue())
 
 
 def _parse(source: Any, delimiter: str, header: list[str], skip: int, types: dict[str, Any]) -> pa.Table:
     return pa.csv.read_csv(
-        pa.BufferReader(source) if isinstance(source, bytes) else source,
+        source,
         read_options=pa.csv.ReadOptions(column_names=header, skip_rows=skip),
         parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa.csv.ConvertOptions(column_types=types, null_values=list(MISSING_NUMBERS)),
