@@ -11,7 +11,7 @@ from mapl.data.tables.column import Column
 from mapl.data.tables.rows import Rows, is_matrix, names
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.near_names import did_you_mean
-from mapl.parameters import spell
+from mapl.parameters import spell, takes
 
 __all__ = ["Column", "Schema"]
 
@@ -139,10 +139,11 @@ class Schema:
         if with_asides:
             self.check_asides(found, what)
         if surplus:
+            leave_out = f"leave it out with {spell('drop')}, " if takes("drop") else ""
             raise InvalidData(
                 f"The {what} have {_some(surplus)}, which the schema does not declare; public and private rows "
-                'must have the same columns. Remove it, or list it as "dropped" in the schema; or, if it is the '
-                f"label or says whose a row is, give it with {spell('label')} or {spell('unit')}."
+                f'must have the same columns. Remove it, {leave_out}or list it as "dropped" in the schema; or, if '
+                f"it is the label or says whose a row is, give it with {spell('label')} or {spell('unit')}."
             )
 
     def check_asides(self, found: Sequence[str], what: str) -> None:
