@@ -124,8 +124,9 @@ class Schema:
         with_asides
             Whether the label and the unit must be there too, as in private rows.
         """
-        missing = [name for name in self.names if name not in found]
-        surplus = [name for name in found if name not in (*self.names, *self.asides, *self.dropped)]
+        there = set(found)  # a table may have thousands of columns
+        missing = [name for name in self.names if name not in there]
+        surplus = self._surplus(found)
         if len(missing) * 2 > len(self.names):
             raise InvalidData(
                 f"The {what} have few or none of the schema's columns ({_some(self.names)}); name the columns in "
@@ -146,14 +147,19 @@ class Schema:
                 f"it is the label or says whose a row is, give it with {spell('label')} or {spell('unit')}."
             )
 
+    def _surplus(self, found: Sequence[str]) -> list[str]:
+        """Return the names that the schema does not know."""
+        known = {*self.names, *self.asides, *self.dropped}
+        return [name for name in found if name not in known]
+
     def check_asides(self, found: Sequence[str], what: str) -> None:
         """Refuse rows without the label or the unit that the schema declares, and say what may have been meant."""
         for role, name in self._roles:
             if name in found:
                 continue
             hint = ""
-            if all(one in found for one in self.names):  # a header beyond doubt
-                surplus = [one for one in found if one not in (*self.names, *self.asides, *self.dropped)]
+            if set(self.names) <= set(found):  # a header beyond doubt
+                surplus = self._surplus(found)
                 hint = did_you_mean(name, [*surplus, *self.names])
                 if role == "label" and "," in name:
                     hint = f" To learn several labels, name each with a {spell('label')} of its own."
