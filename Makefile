@@ -70,7 +70,7 @@ docs: $(VENV)/installed-docs
 	tar cf - *.md LICENSE docs examples benchmarks/*.py benchmarks/results deploy tests/mutants | tar xf - -C build/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python tests/try_search.py build/site
-	@echo "Open build/site/index.html."
+	@echo "Open build/site/index.html; to search in it, serve it: python3 -m http.server -d build/site --bind 127.0.0.1"
 
 # The package as a newcomer gets it: built twice to the same bytes, installed without extras, tried; beside it what a
 # plain installation takes, with hashes.

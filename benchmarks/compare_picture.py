@@ -25,7 +25,6 @@ TABLES = {
     "mnist": "MNIST",
     "sst2": "SST-2",
 }
-PICTURED = tuple(TABLES)[:8]
 MAPL = ("mapl, auto", "mapl, cells")
 """What `mapl learn` does by itself; where nobody measured that, cells, and the tables say so."""
 PEERS = {
@@ -118,7 +117,7 @@ def _cell(one: Figure | None, best: float) -> str:
         return "not measured"
     figure = f"{one.accuracy:.1f}"
     figure = f"**{figure}**" if round(one.accuracy, 1) == best else figure
-    return figure if one.seeds > 1 else f"{figure} ¹"
+    return figure if one.seeds > 1 else f"{figure}\N{NO-BREAK SPACE}¹"
 
 
 def _numbers(words: str) -> list[float]:
@@ -134,13 +133,13 @@ def draw(found: Figures, path: Path) -> None:
 
     settings = {"svg.fonttype": "none", "svg.hashsalt": "compare", "font.size": 10, "font.family": "sans-serif"}
     with plt.rc_context(settings):
-        figure, axes = plt.subplots(2, 4, figsize=(12, 6), layout="constrained")
-        for axis, data in zip(axes.flat, PICTURED, strict=True):
+        figure, axes = plt.subplots(3, 3, figsize=(10, 8), layout="constrained")
+        for axis, data in zip(axes.flat, TABLES, strict=True):
             _panel(axis, found, data)
             axis.set_title(TABLES[data])
         for axis in axes[:, 0]:
             axis.set_ylabel("accuracy, %")
-        for axis in axes[1]:
+        for axis in axes[-1]:
             axis.set_xlabel("epsilon")
         handles: dict[str, Any] = {}
         for axis in axes.flat:

@@ -6,7 +6,7 @@ Teachers are trained once on all labels; every label is a stage of one plan, and
 # %%
 import numpy as np
 
-from mapl import MultiLabelPrivateClassifier
+from mapl import PrivateMultiLabelClassifier
 
 world = np.random.default_rng(5)
 LABELS = ("sport", "music", "travel", "books")
@@ -23,7 +23,7 @@ public, _ = draw(300)
 test, truth = draw(1000)
 
 # %%
-clf = MultiLabelPrivateClassifier(
+clf = PrivateMultiLabelClassifier(
     epsilon=4.0, delta=1e-6, labels=LABELS, n_teachers=100, mechanism="link", student="logistic", n_jobs=1
 )
 clf.fit(X, Y, public=public)

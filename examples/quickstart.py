@@ -1,7 +1,7 @@
 """A classifier from private rows that may be published: the shortest way.
 
-Teachers learn on disjoint parts of the private rows, or private rows are counted in cells; what is released about
-public rows has the stated privacy, and a student learns from it. The student is an ordinary model.
+Every private row adds a short vector to a few noisy sums, and a linear model, the student, is made of these. All
+that is released has the stated privacy. The student is an ordinary model.
 """
 
 # %%

@@ -1,8 +1,6 @@
-"""
-A number instead of a class
-===========================
+"""A number instead of a class: the label is a number of a declared range.
 
-Blood sugar from what a visit tells, learned from private visits: the label is a number of a declared range.
+Blood sugar from what a visit tells, learned from private visits.
 """
 
 # %%

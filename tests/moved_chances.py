@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mapl.audit.predictions.samples import Law, Sample, SampleWorld, neighbours
+from mapl.audit.predictions.samples import PredictorLaw, Sample, SampleWorld, neighbours
 from mapl.prediction.predictors.flip import Real
 from mapl.types import RecordAdjacency
 
@@ -35,7 +35,7 @@ class Moved:
 
 
 def audit_stability(
-    law: Law,
+    law: PredictorLaw,
     claims: Callable[[int], StabilityClaim],
     *,
     adjacency: RecordAdjacency,
@@ -62,7 +62,7 @@ def audit_stability(
 
 
 def pairs(
-    law: Law, *, adjacency: RecordAdjacency, world: SampleWorld
+    law: PredictorLaw, *, adjacency: RecordAdjacency, world: SampleWorld
 ) -> Iterator[tuple[Sample, Sample, tuple[float, ...], Fraction, Fraction]]:
     """Yield all neighbouring samples, in both orders, with the chance of label 1 on each for every question."""
     records, questions = world.records, world.questions

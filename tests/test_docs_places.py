@@ -31,6 +31,8 @@ FILES = {"csv", "html", "json", "jsonl", "md", "npy", "npz", "parquet", "py", "s
 NO_PLACES = {"queue.py", "answers.example.org", "teachers/ridge", "teachers/hgb"}
 """What looks like a place of mapl and is none: a user's file, a host, methods with their students."""
 
+ROOMS = [path.parent.relative_to(SOURCE) for path in SOURCE.rglob("__init__.py") if path.parent != SOURCE]
+
 QUOTED = re.compile(r"`([^`\n]+)`")
 WORD = re.compile(r"[\w./*-]+")
 DOTTED = re.compile(r"[a-z]\w*(?:\.\w+)+")
@@ -188,3 +190,12 @@ def test_what_is_there_may_be_named(right: str) -> None:
 )
 def test_what_is_made_up_is_missed(wrong: str, name: str) -> None:
     assert list(missing(wrong)) == [name]
+
+
+def test_the_plan_of_the_house_names_every_room() -> None:
+    """Under the room that it is in."""
+    plan = (ROOT / "docs" / "architecture.md").read_text("utf-8").split("```")[1]
+    parts = re.split(r"^  (?=\w)", plan, flags=re.MULTILINE)
+    said = {part.partition("/")[0]: set(re.findall(r"(\w+)/", part)) for part in parts}
+    assert len(ROOMS) > 100
+    assert [str(room) for room in ROOMS if room.name not in said.get(room.parts[0], ())] == []

@@ -85,7 +85,11 @@ def test_the_gallery_shows_every_example_as_it_is() -> None:
     assert list(SHOWN) == PAGE["names"]()
     for name, printed in SHOWN.items():
         check(name, printed)
-    assert PAGE["PAGE"].read_text(encoding="utf-8") == PAGE["written"](SHOWN), "python docs/gallery_page.py"
+    page = PAGE["PAGE"].read_text(encoding="utf-8")
+    assert page == PAGE["written"](SHOWN), "python docs/gallery_page.py"
+    prose = re.sub(r"^```.*?^```$", "", page, flags=re.DOTALL | re.MULTILINE)
+    heads = re.findall(r"^#+ .*|^[=-]{3,}$", prose, re.MULTILINE)
+    assert [one.split("]")[0] for one in heads] == ["# Gallery", *(f"## [{name}" for name in PAGE["names"]())]
 
 
 def test_the_guide_to_stable_queries_runs() -> None:

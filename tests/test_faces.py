@@ -15,8 +15,8 @@ import pyarrow.parquet
 import pytest
 
 from mapl import (
-    MultiLabelPrivateClassifier,
     PrivateClassifier,
+    PrivateMultiLabelClassifier,
     PrivateOracle,
     PrivateRegressor,
     PrivateSoftClassifier,
@@ -194,7 +194,7 @@ def test_taught_teachers_and_an_oracle_promise_the_same(mapl: Callable[..., Any]
 def test_several_labels_are_learned_by_the_same_engine(files: Files) -> None:
     settings: dict[str, Any] = {**BUDGET, "n_jobs": 1, "seed": SEED, "n_teachers": 20, "student": "ridge"}
     one = PrivateClassifier(classes=("no", "yes"), method="teachers", **settings)
-    several = MultiLabelPrivateClassifier(classes=("no", "yes"), labels=[LABEL], **settings)
+    several = PrivateMultiLabelClassifier(classes=("no", "yes"), labels=[LABEL], **settings)
     told = fit(one, files)
     assert any("'record_id'" in words for words in told)
     assert fit(several, files, np.array(files.labels)[:, None]) == told
@@ -211,7 +211,7 @@ def test_both_faces_learn_several_labels(mapl: Callable[..., Any], files: Files)
     ran = mapl(*command("learn", "--label", "old", "--teachers", 20, "--student", "ridge"))
     assert ran.code == 0, ran.stderr
     settings: dict[str, Any] = {**BUDGET, "n_jobs": 1, "seed": SEED, "n_teachers": 20, "student": "ridge"}
-    face = MultiLabelPrivateClassifier(classes=("no", "yes"), labels=[LABEL, "old"], **settings)
+    face = PrivateMultiLabelClassifier(classes=("no", "yes"), labels=[LABEL, "old"], **settings)
     told = fit(face, files, np.array([files.labels, second]).T)
     assert told == warned(ran)
     assert said(face.statement_) == said(json.loads(Path("run/public/statement.json").read_text("utf-8")))

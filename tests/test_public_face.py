@@ -26,11 +26,24 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = mapl.no_such_name
 
 
-@pytest.mark.parametrize("name", ["admit", "choose", "make"])
-def test_names_that_did_not_say_of_what_still_work(name: str) -> None:
-    with pytest.deprecated_call(match=f"mapl.{name}_mechanism now"):
+@pytest.mark.parametrize(
+    ("name", "today"),
+    [
+        *((short, f"{short}_mechanism") for short in ("admit", "choose", "make")),
+        ("MultiLabelPrivateClassifier", "PrivateMultiLabelClassifier"),
+    ],
+)
+def test_former_names_still_work(name: str, today: str) -> None:
+    with pytest.deprecated_call(match=f"mapl.{today} now"):
         former = getattr(mapl, name)
-    assert former is getattr(mapl, f"{name}_mechanism")
+    assert former is getattr(mapl, today)
+
+
+def test_estimators_have_one_word_order() -> None:
+    """First how it is private, then what it learns: `PrivateMultiLabelClassifier`."""
+    found = [name for name in mapl.__all__ if hasattr(getattr(mapl, name), "get_params")]
+    assert len(found) == 8
+    assert [name for name in found if not re.match("Private|SemiPrivate|Stable", name)] == []
 
 
 def test_examples_need_nothing_from_deep_inside() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import runpy
 from pathlib import Path
@@ -15,6 +16,8 @@ from mapl.service.app import ROUTES
 
 DOCS = Path(__file__).parent.parent / "docs"
 WRITER = runpy.run_path(str(DOCS / "reference_pages.py"))
+ONE_EACH = runpy.run_path(str(DOCS / "site_docstrings.py"))["one_each"]
+SHARED = re.compile(r"^(\w+(?:, \w+)+)(?: : .*)?\n    ", re.MULTILINE)
 REFERENCE = (DOCS / "reference.md").read_text("utf-8")
 
 
@@ -42,6 +45,25 @@ def test_every_route_is_in_the_guide_to_operating(route: str) -> None:
 @pytest.mark.parametrize("name", [name for name in mapl.__all__ if not hasattr(errors, name)])
 def test_every_public_name_is_in_the_reference(name: str) -> None:
     assert re.search(rf"^::: mapl[\w.]*\.{name}$|`{name}`", REFERENCE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", [name for name in mapl.__all__ if isinstance(getattr(mapl, name), type)])
+def test_no_two_parameters_share_a_line_of_the_reference(name: str) -> None:
+    """They would be told with the type and the default of the first: a delta of 1.0."""
+    said = inspect.getdoc(getattr(mapl, name)) or ""
+    apart = ONE_EACH(said)
+    names = [each for line in SHARED.findall(said) for each in line.split(", ")]
+    assert [len(re.findall(rf"^{each}(?: : .*)?\n    ", apart, re.MULTILINE)) for each in names] == [1] * len(names)
+    assert not SHARED.search(apart)
+    assert ONE_EACH(apart) == apart
+
+
+def test_what_is_said_of_parameters_together_is_said_of_each() -> None:
+    """And prose in which words stand side by side is left as it is."""
+    head, two = "Do.\n\nred, green\n    blue\n\nParameters\n----------\na\n    One.\n", "    Two.\n\n    Three.\n"
+    said = f"{head}b, c : int\n{two}d\n    Four."
+    apart = f"{head}b : int\n{two}c : int\n{two}d\n    Four."
+    assert ONE_EACH(said) == apart
 
 
 def test_every_error_is_in_the_reference() -> None:

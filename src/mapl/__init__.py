@@ -19,7 +19,7 @@ _HOMES = homes_of(
         "mapl.errors": "BudgetExhausted CannotCalibrate EntropyFailure GuaranteeBroken InvalidData "
         "InvalidParameter LedgerError LedgerRolledBack LedgerTampered MaplError PlanMismatch "
         "PrivacyWarning ServiceError",
-        "mapl.estimators": "MultiLabelPrivateClassifier PrivateClassifier PrivateOracle PrivatePredictor "
+        "mapl.estimators": "PrivateClassifier PrivateMultiLabelClassifier PrivateOracle PrivatePredictor "
         "PrivateRegressor PrivateSoftClassifier SemiPrivateClassifier StableClassifier",
         "mapl.estimators.check_labels": "check_labels",
         "mapl.estimators.guard.people": "people",
@@ -34,7 +34,11 @@ _HOMES = homes_of(
 )
 
 _SHORT = {"admit_mechanism": "admit", "choose_mechanism": "choose", "make_mechanism": "make"}
-"""What is called by a shorter name at home, where it is clear what is meant; these were public names before 0.2."""
+"""What is called by a shorter name at home, where it is clear what is meant."""
+
+_FORMER = {short: today for today, short in _SHORT.items()}
+_FORMER |= {"MultiLabelPrivateClassifier": "PrivateMultiLabelClassifier"}
+"""What public names of before 0.2 are called now."""
 
 __all__ = [*sorted(_HOMES), "__version__"]
 
@@ -53,8 +57,8 @@ if TYPE_CHECKING:
     from mapl.errors import PlanMismatch as PlanMismatch
     from mapl.errors import PrivacyWarning as PrivacyWarning
     from mapl.errors import ServiceError as ServiceError
-    from mapl.estimators import MultiLabelPrivateClassifier as MultiLabelPrivateClassifier
     from mapl.estimators import PrivateClassifier as PrivateClassifier
+    from mapl.estimators import PrivateMultiLabelClassifier as PrivateMultiLabelClassifier
     from mapl.estimators import PrivateOracle as PrivateOracle
     from mapl.estimators import PrivatePredictor as PrivatePredictor
     from mapl.estimators import PrivateRegressor as PrivateRegressor
@@ -86,10 +90,9 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    for today, short in _SHORT.items():
-        if name == short:
-            warnings.warn(f"mapl.{name} is called mapl.{today} now.", DeprecationWarning, stacklevel=2)
-            name = today
+    if name in _FORMER:
+        warnings.warn(f"mapl.{name} is called mapl.{_FORMER[name]} now.", DeprecationWarning, stacklevel=2)
+        name = _FORMER[name]
     if name not in _HOMES:
         raise AttributeError(f"module 'mapl' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), _SHORT.get(name, name))

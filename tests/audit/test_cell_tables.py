@@ -36,7 +36,7 @@ from mapl.audit.counts.twins import (
     rows_of_units,
 )
 from mapl.data import Column, Schema, take
-from mapl.data.cells.partition import KINDS, Cells, Kind
+from mapl.data.cells.partition import KINDS, Cells, PartitionKind
 from mapl.data.cells.space import CellSpace
 from mapl.data.units.one_per_unit import one_per_unit, refuse_repeated
 from mapl.data.units.row_digests import digests
@@ -67,7 +67,7 @@ def test_the_honest_path_is_within_its_claim(adjacency: Adjacency, epsilon: floa
     assert "one person" in finding.adjacency
 
 
-def real_path(kind: Kind, *, one_each: bool = True) -> Tabulate:
+def real_path(kind: PartitionKind, *, one_each: bool = True) -> Tabulate:
     """From records to counts by the code of a run alone: space, cells, digests, one record per unit."""
     public = np.array([[0.0], [0.5], [1.0], [3.0], [4.0], [9.0]])
     space = CellSpace.fit(public, Schema((Column("x0", "number", centre=2, spread=1),)))
@@ -88,7 +88,7 @@ def real_path(kind: Kind, *, one_each: bool = True) -> Tabulate:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_code_of_a_run_is_within_its_claim(kind: Kind) -> None:
+def test_the_code_of_a_run_is_within_its_claim(kind: PartitionKind) -> None:
     world = CellWorld(points=(0, 3))
     tabulate = cache(real_path(kind))
     counts = tabulate((("ann", 0, 1), ("bob", 3, 0), ("bob", 0, 0)))[1]

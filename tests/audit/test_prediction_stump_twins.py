@@ -11,7 +11,7 @@ import pytest
 
 from mapl.audit import Verdict
 from mapl.audit.counts.tables import below_exp
-from mapl.audit.predictions.samples import ADJACENCY, Law, Sample, SampleWorld, audit_predictor
+from mapl.audit.predictions.samples import ADJACENCY, PredictorLaw, Sample, SampleWorld, audit_predictor
 from mapl.audit.predictions.stump_twins import (
     STUMP_TWINS,
     claimed_odds,
@@ -80,7 +80,7 @@ def test_a_wandering_end_costs_more_than_two_rates() -> None:
     assert audit_predictor(law, math.log(Q**-2), name="wandering-end", bound=Q**-2, world=world).violated
 
 
-def by_code(world: SampleWorld, rate: float, adjacency: RecordAdjacency) -> Law:
+def by_code(world: SampleWorld, rate: float, adjacency: RecordAdjacency) -> PredictorLaw:
     """Return the law of the code itself: integers over 2^62, the very ones that coins are compared with."""
     questions = np.array(world.questions)
 

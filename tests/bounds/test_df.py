@@ -17,7 +17,7 @@ from mapl.bounds import Bound
 from mapl.bounds.btt18.algorithm2 import Constants
 from mapl.bounds.df20.df18 import BOUNDS as DF18
 from mapl.bounds.df20.df18 import agnostic, realizable, realizable_rows, vote_error
-from mapl.bounds.df20.flip import flip_for, pure_epsilon
+from mapl.bounds.df20.flip import flip_for
 from mapl.bounds.df20.private import corollary_1, corollary_1_on_sample, corollary_1_rows
 from mapl.bounds.df20.relabel import theorem_2, theorem_2_on_sample, theorem_2_rows
 from mapl.bounds.df20.stable import private_floor, stable, theorem_1, theorem_1_rows, theorem_4
@@ -218,6 +218,17 @@ def worst_ratio(inner: float, additive: float, flip: float) -> float:
         high, low = ((1 - 2 * flip) * v + flip for v in (max(p, q), p))
         worst = max(worst, math.log(high / low), math.log((1 - low) / (1 - high)))
     return worst
+
+
+def pure_epsilon(inner: float, additive: float, flip: float) -> float:
+    """Return the pure epsilon of an (inner, additive)-private prediction that is flipped with the given chance.
+
+    max{ln(1 + (1 - 2f) delta/f), ln((1 - f)/((1 - 2f)(1 - delta) e^(-inner) + f))}: section 4.4 (3) of the notes,
+    at the two corners of the region of allowed pairs of probabilities.
+    """
+    up = math.log1p((1 - 2 * flip) * additive / flip)
+    down = math.log((1 - flip) / ((1 - 2 * flip) * (1 - additive) * math.exp(-inner) + flip))
+    return max(up, down)
 
 
 @given(st.floats(0.01, 3), st.floats(1e-4, 0.5), st.floats(0.01, 0.45))

@@ -54,7 +54,9 @@ def test_whose_rows_are_is_asked_where_questions_have_ids(mapl: Mapl, files: Pat
         pa.csv.write_csv(read.append_column("patient_id", pa.array(np.arange(len(read)) % 3)), name)
     asked = mapl(*command())
     assert asked.code == 2
-    assert "Column 'patient_id' (by its name) may hold ids" in " ".join(asked.stderr.split())
+    said = " ".join(asked.stderr.split())
+    assert "Column 'patient_id' (by its name) may hold ids, and single answers protect single records" in said
+    assert "--unit COLUMN" not in said  # which is refused
     assert not Path("run").exists()
     named = mapl(*command("--unit", "patient_id"))
     assert named.code == 2

@@ -96,6 +96,14 @@ def test_cell_counts_are_audited_for_every_adjacency(adjacency: str) -> None:
     assert "person" in said["adjacency"]
 
 
+def test_classes_are_given_by_names_or_by_their_number() -> None:
+    by_name, by_number = (
+        json.loads(run("--mechanism", "cell-counts", *BUDGET, "--classes", classes, "--json").stdout)
+        for classes in ("no,yes,perhaps", 3)
+    )
+    assert by_name == by_number != json.loads(run("--mechanism", "cell-counts", *BUDGET, "--json").stdout)
+
+
 @pytest.mark.parametrize("twin", CELL_TWINS)
 def test_every_twin_of_the_cell_counts_ends_with_exit_code_one(twin: str) -> None:
     ran = run("--mechanism", "cell-counts", *BUDGET, "--twin", twin)

@@ -40,6 +40,17 @@ def schema_of(folder: Path) -> Schema:
     return draft_schema(read_table(folder / "public.csv", what="public rows"))
 
 
+@pytest.mark.parametrize(("unit", "asked"), [((), True), (("--unit", "patient_id"), False)])
+def test_a_column_that_looks_like_ids_is_asked_about(
+    mapl: Mapl, tmp_path: Path, unit: tuple[str, ...], asked: bool
+) -> None:
+    (tmp_path / "private.csv").write_text("a,patient_id,y\n1,7,yes\n2,8,no\n")
+    (tmp_path / "public.csv").write_text("a,patient_id\n1,1\n2,2\n")
+    ran = mapl("check", "private.csv", "--public", "public.csv", "--label", "y", "--classes", "yes,no", *unit)
+    assert ran.code == 0, ran.stderr
+    assert ("'patient_id' (by its name) may hold ids" in ran.stderr) == asked
+
+
 @pytest.mark.parametrize("given", ["public", "schema"])
 def test_what_is_left_out_and_why(mapl: Mapl, files: Path, given: str) -> None:
     (files / "schema.json").write_text(schema_of(files).to_json())

@@ -82,7 +82,7 @@ def test_rounds_go_back_and_forth(mapl: Callable[..., Any]) -> None:
             answers.append(f"run-{name}/public/{name}-{number}.json")
         ran = mapl("combine", "plan", *answers, "--test", "test.csv", "--out", "together")
         assert ran.code == 0, ran.stderr
-        heard = ("--rounds", f"together/public/rounds-{number}.json")
+        heard = ("--past-rounds", f"together/public/rounds-{number}.json")
         if not Path(heard[1]).exists():
             break
     assert "student accuracy" in ran.stdout

@@ -59,6 +59,9 @@ def test_a_number_is_learned_predicted_and_reported(mapl: Callable[..., Any], fi
     assert "Error of the student" in page
     assert "in the units of the label" in page
     assert "Accuracy of the student" not in page
+    assert "for each feature two numbers" in page
+    assert "and the number that it predicts" in page
+    assert "for each feature and class" not in page
     card = Path("run/public/card.md").read_text("utf-8")
     assert "A regression for numbers of the range 0 to 100" in card
 

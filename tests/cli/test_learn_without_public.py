@@ -76,7 +76,7 @@ def test_a_schema_is_enough(mapl: Mapl, clinic: Any, schema: Path) -> None:
 def test_python_does_the_same(mapl: Mapl, clinic: Any, schema: Path) -> None:
     ran = mapl(*command(clinic, schema, "--seed", 3))
     assert ran.code == 0
-    assert "rows made up of the declared columns" in " ".join(ran.stdout.replace("│", " ").split())
+    assert "labels all 3000 made-up rows" in " ".join(ran.stdout.replace("│", " ").split())
     table = pa.parquet.read_table(clinic.private)
     face = PrivateClassifier(
         epsilon=20.0, delta=1e-5, classes=("no", "yes"), schema=Schema.read(schema), seed=3, n_jobs=1
@@ -158,7 +158,12 @@ def test_all_texts_speak_of_products_and_of_no_words(mapl: Mapl, clinic: Any, sc
     ran = mapl(*command(clinic, schema))
     assert ran.code == 0, ran.stderr
     assert mapl("report", "run").code == 0
-    for text in (ran.stdout, *(Path("run/public", name).read_text() for name in ("card.md", "report.html"))):
+    card, page = (Path("run/public", name).read_text() for name in ("card.md", "report.html"))
+    assert "the linear model labels all 3000 made-up rows" in " ".join(ran.stdout.replace("│", " ").split())
+    assert "with its labels for 3,000 made-up rows" in page
+    assert "for each of the 3,000 made-up rows" in page
+    assert "Public rows tell how columns go together" not in page
+    for text in (ran.stdout, card, page):
         assert "hashed" not in text
         assert "products of" in " ".join(text.replace("│", " ").split())
 

@@ -29,8 +29,8 @@ def test_teachers_are_kept_and_what_comes_next_is_said(mapl: Mapl, clinic: Any) 
     shown = " ".join(ran.stdout.replace("│", " ").split())
     assert "nothing so far" in shown
     assert "8 at delta 1e-05" in shown
-    assert "add-remove" in shown
-    assert UNIT in shown
+    assert f"adjacency all records of one {UNIT} are added to the private table or removed from it" in shown
+    assert f"unit one {UNIT}, that is all records with one value of the column {UNIT}" in shown
     assert "mapl keys create run" in shown
     assert "mapl serve run" in shown
     assert OnlineRun.read(Path("run")).task.n_queries == 60

@@ -18,7 +18,7 @@ from hypothesis.extra.numpy import arrays
 from mapl.data import Column, Schema, conform, draft_schema, n_rows, take
 from mapl.data.cells import partition as cells_module
 from mapl.data.cells import space as cell_space
-from mapl.data.cells.partition import KINDS, Cells, Kind, Nearest
+from mapl.data.cells.partition import KINDS, Cells, Nearest, PartitionKind
 from mapl.data.cells.space import MOST_COORDINATES, REACH, CellSpace
 from mapl.errors import GuaranteeBroken, InvalidParameter
 
@@ -85,12 +85,12 @@ def space_of(name: str) -> CellSpace:
 
 
 @cache
-def cells_of(name: str, kind: Kind = "points") -> Cells:
+def cells_of(name: str, kind: PartitionKind = "points") -> Cells:
     return Cells.of_public(world(name).public, space_of(name), 12, kind=kind)
 
 
 @cache
-def whole_world(name: str, kind: Kind) -> tuple[Any, Any]:
+def whole_world(name: str, kind: PartitionKind) -> tuple[Any, Any]:
     """Points and cells of all private rows at once."""
     cells, rows = cells_of(name, kind), world(name).private
     return cells.space.points(rows), cells.of(rows)
@@ -101,7 +101,7 @@ WORLDS = ("mixed", "text", "images", "wide", "sparse")
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", WORLDS)
-def test_every_kind_of_rows_and_cells(name: str, kind: Kind) -> None:
+def test_every_kind_of_rows_and_cells(name: str, kind: PartitionKind) -> None:
     rows = world(name)
     cells = cells_of(name, kind)
     assert 6 <= len(np.unique(cells.public)) <= 12
@@ -223,7 +223,7 @@ def test_leaves_have_no_far_cell_and_follow_their_targets() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_more_cells_than_public_rows_are_refused(kind: Kind) -> None:
+def test_more_cells_than_public_rows_are_refused(kind: PartitionKind) -> None:
     public = np.arange(10.0).reshape(5, 2)
     space = CellSpace.fit(public, draft_schema(public))
     with pytest.raises(InvalidParameter, match="6 cells and 5 public rows; every cell needs a public row"):
@@ -241,7 +241,7 @@ def test_senseless_partitions_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_constant_columns_and_rows_that_are_alike(kind: Kind) -> None:
+def test_constant_columns_and_rows_that_are_alike(kind: PartitionKind) -> None:
     """What does not differ makes fewer cells, and no noise about it."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -24,7 +24,7 @@ from mapl.engines.cluster import EngineFailed
 from mapl.engines.opening import close_clusters, open_cluster
 from mapl.errors import InvalidParameter
 from mapl.teachers import Ballot, Learner, as_learner, fit_teachers, poll
-from mapl.teachers.learners.learner import rehearse
+from mapl.teachers.rehearsal import rehearse
 from mapl.teachers.workers.stillness import Standstill
 
 CLASSES = Classes(("no", "yes"))

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 from crowd import crowd
 
-from mapl import MultiLabelPrivateClassifier, PrivateClassifier, PrivateSoftClassifier
+from mapl import PrivateClassifier, PrivateMultiLabelClassifier, PrivateSoftClassifier
 from mapl.data.synthetic import LABEL, UNIT
 from mapl.errors import CannotCalibrate, InvalidParameter
 from mapl.estimators import earlier as notes
@@ -97,7 +97,7 @@ def test_two_fits_do_not_take_the_same_rest_of_a_third(clinic: Any) -> None:
     )
     soft.fit(people.X, people.y, public=people.public)
     assert soft.statement_.budget_epsilon == pytest.approx(5.0)
-    several = MultiLabelPrivateClassifier(epsilon=45.0, earlier=first, **{**COMMON, "delta": 1e-3}, student="ridge")
+    several = PrivateMultiLabelClassifier(epsilon=45.0, earlier=first, **{**COMMON, "delta": 1e-3}, student="ridge")
     labels = (np.asarray(people.X) > 0).astype(int)
     with pytest.raises(InvalidParameter, match="Two fits must not take the same rest"):
         several.fit(people.X, labels, public=people.public)

@@ -12,8 +12,8 @@ from crowd import crowd
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 
 from mapl import (
-    MultiLabelPrivateClassifier,
     PrivateClassifier,
+    PrivateMultiLabelClassifier,
     PrivateOracle,
     PrivatePredictor,
     PrivateSoftClassifier,
@@ -64,7 +64,7 @@ def test_soft_classifier(student: Any) -> None:
 def test_oracle_and_several_labels() -> None:
     oracle = PrivateOracle(**CHEAP, n_teachers=20, n_queries=5).fit(PEOPLE.X, PEOPLE.y, public=PEOPLE.public)
     assert oracle.answer(PEOPLE.public[:2]).shape == (2,)
-    several = MultiLabelPrivateClassifier(epsilon=50.0, n_teachers=20, n_jobs=1)
+    several = PrivateMultiLabelClassifier(epsilon=50.0, n_teachers=20, n_jobs=1)
     several.fit(PEOPLE.X.copy(), (PEOPLE.X > 0).astype(int), public=PEOPLE.public)
     assert several.predict(PEOPLE.public).shape == (60, 2)
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from mapl import MultiLabelPrivateClassifier
+from mapl import PrivateMultiLabelClassifier
 from mapl.errors import GuaranteeBroken, InvalidData, PlanMismatch
 from mapl.release.ledger.memory import MemoryLedger
 
@@ -32,7 +32,7 @@ ENOUGH: dict[str, Any] = {
 
 
 def test_two_labels_are_learned_for_one_budget() -> None:
-    clf = MultiLabelPrivateClassifier(**ENOUGH).fit(X, Y, public=PUBLIC)
+    clf = PrivateMultiLabelClassifier(**ENOUGH).fit(X, Y, public=PUBLIC)
     assert (clf.predict(PUBLIC) == TRUTH).mean() > 0.9
     assert clf.labels_ == ("label 0", "label 1")
     assert clf.released_.shape == (80, 2)
@@ -46,7 +46,7 @@ def test_two_labels_are_learned_for_one_budget() -> None:
 
 def test_names_come_from_columns_and_classes_may_be_words() -> None:
     words = pd.DataFrame(np.where(Y == 1, "yes", "no"), columns=["smokes", "drinks"])
-    clf = MultiLabelPrivateClassifier(**ENOUGH, classes=("no", "yes"), seed=1)
+    clf = PrivateMultiLabelClassifier(**ENOUGH, classes=("no", "yes"), seed=1)
     clf.fit(X, words, public=PUBLIC, groups=np.arange(len(X)) // 3)
     assert clf.labels_ == ("smokes", "drinks")
     assert set(clf.predict(PUBLIC).ravel()) == {"no", "yes"}
@@ -56,7 +56,7 @@ def test_names_come_from_columns_and_classes_may_be_words() -> None:
 
 
 def test_only_labels_may_be_private() -> None:
-    clf = MultiLabelPrivateClassifier(**ENOUGH, adjacency="labels").fit(X, Y)
+    clf = PrivateMultiLabelClassifier(**ENOUGH, adjacency="labels").fit(X, Y)
     assert (clf.predict(PUBLIC) == TRUTH).mean() > 0.9
     assert "the label of one record" in clf.statement_.unit
 
@@ -64,16 +64,16 @@ def test_only_labels_may_be_private() -> None:
 @pytest.mark.parametrize("y", [Y[:, 0], np.zeros((900, 0)), [[0], [0, 1]]])
 def test_other_labels_are_refused(y: Any) -> None:
     with pytest.raises(InvalidData, match="no table of labels"):
-        MultiLabelPrivateClassifier(**ENOUGH).fit(X, y, public=PUBLIC)
+        PrivateMultiLabelClassifier(**ENOUGH).fit(X, y, public=PUBLIC)
 
 
 def test_missing_names_are_refused() -> None:
     with pytest.raises(InvalidData, match="2 columns and 1 labels are named"):
-        MultiLabelPrivateClassifier(**ENOUGH, labels=("a",)).fit(X, Y, public=PUBLIC)
+        PrivateMultiLabelClassifier(**ENOUGH, labels=("a",)).fit(X, Y, public=PUBLIC)
 
 
 def test_a_ledger_serves_one_fit() -> None:
-    clf = MultiLabelPrivateClassifier(**ENOUGH, ledger=MemoryLedger()).fit(X, Y, public=PUBLIC)
+    clf = PrivateMultiLabelClassifier(**ENOUGH, ledger=MemoryLedger()).fit(X, Y, public=PUBLIC)
     with pytest.raises(PlanMismatch):
         clf.fit(X, Y, public=PUBLIC)
     with pytest.raises(GuaranteeBroken):

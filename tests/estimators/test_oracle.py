@@ -106,8 +106,8 @@ def test_batches_and_single_questions_follow_the_same_exact_law() -> None:
     batch, single = undecided(n, n), undecided(n, n)
     in_one = batch.answer(questions(n))
     one_by_one = np.array([single.answer([q])[0] for q in questions(n)])
-    tallies = batch._teachers.votes(questions(1))
-    chance = batch._mechanism.chances(tallies, batch._ledger.progress("labels").state)[0, 1]
+    tallies = batch._waiting.teachers.votes(questions(1))
+    chance = batch._waiting.mechanism.chances(tallies, batch._waiting.ledger.progress("labels").state)[0, 1]
     assert 0.2 < chance < 0.8
     # Five standard deviations: a false alarm in less than one of a million fresh seeds.
     allowed = 5 * np.sqrt(chance * (1 - chance) / n)
@@ -196,7 +196,7 @@ def test_a_fitted_oracle_is_private_and_cannot_be_copied() -> None:
         with pytest.raises(GuaranteeBroken, match="never copied or pickled: it holds models"):
             copied(oracle)
     assert set(re.findall(r"(\w+)=", repr(oracle))) <= set(oracle.get_params())
-    assert repr(oracle._teachers) == "Teachers(40 teachers, private)"
+    assert repr(oracle._waiting.teachers) == "Teachers(40 teachers, private)"
     unfitted = clone(oracle)
     assert not hasattr(unfitted, "classes_")
     assert pickle.loads(pickle.dumps(unfitted)).epsilon == 20.0

@@ -13,7 +13,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from mapl import MultiLabelPrivateClassifier, PrivateClassifier, PrivateSoftClassifier
+from mapl import PrivateClassifier, PrivateMultiLabelClassifier, PrivateSoftClassifier
 from mapl.errors import InvalidParameter
 from mapl.pipeline.counts import counting as the_cells
 from mapl.release.ledger.memory import MemoryLedger
@@ -74,12 +74,12 @@ def test_the_default_student_is_rehearsed_too(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(LogisticRegression, "fit", failing)
     clf = PrivateClassifier(**CHEAP, learner="ridge", n_teachers=20)
     assert spent(clf, crowd().y, MemoryLedger(), "a library that changed") == 0
-    several = MultiLabelPrivateClassifier(epsilon=50.0, n_teachers=20, n_jobs=1)
+    several = PrivateMultiLabelClassifier(epsilon=50.0, n_teachers=20, n_jobs=1)
     assert spent(several, (crowd().X > 0).astype(int), MemoryLedger(), "a library that changed") == 0
 
 
 def test_a_student_of_several_labels() -> None:
-    several = MultiLabelPrivateClassifier(epsilon=50.0, n_teachers=20, n_jobs=1, student=Shy())
+    several = PrivateMultiLabelClassifier(epsilon=50.0, n_teachers=20, n_jobs=1, student=Shy())
     assert spent(several, (crowd().X > 0).astype(int), MemoryLedger(), "no chances today") == 0
 
 

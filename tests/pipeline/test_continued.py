@@ -19,7 +19,7 @@ from mapl.data.units.shards import ShardKey
 from mapl.errors import InvalidData, InvalidParameter, MaplError, PlanMismatch
 from mapl.pipeline.runs.continued import Note, notes_of, refuse_uncounted, take_rest
 from mapl.pipeline.runs.folder import RunFolder
-from mapl.planning.budgets.several_runs import Promised, Together
+from mapl.planning.budgets.several_runs import ContinuedBudget, Promised
 from mapl.planning.plan import Plan, Stage
 from mapl.release.ledger.limits import Limits
 from mapl.release.ledger.sqlite import SqliteLedger
@@ -30,7 +30,7 @@ RACERS = 8
 
 
 def plan_of(budget: Budget, runs: tuple[Promised, ...] = ()) -> Plan:
-    together = Together(ALLOWED, "add-remove", "patient", runs) if runs else None
+    together = ContinuedBudget(ALLOWED, "add-remove", "patient", runs) if runs else None
     stages = (Stage("labels", "ladder", {}, budget),)
     return Plan(("no", "yes"), 10, "add-remove", "patient", 5, budget, stages, "as asked", together)
 

@@ -20,7 +20,7 @@ from mapl.pipeline.votes.active_plan import plan_questions
 from mapl.pipeline.votes.multi_label_plan import plan_labels
 from mapl.pipeline.votes.soft_labelling import plan_soft
 from mapl.pipeline.votes.teachers_plan import plan_teachers
-from mapl.planning.budgets.several_runs import Promised, Together
+from mapl.planning.budgets.several_runs import ContinuedBudget, Promised
 from mapl.planning.plan import Plan
 from mapl.prediction.hypotheses import Thresholds
 from mapl.prediction.prices.offers import Wanted, best_offer
@@ -33,7 +33,7 @@ from mapl.types import Budget
 
 TWO = Classes(("no", "yes"))
 BUDGET = Budget(2.0, 1e-6)
-BEFORE = Together(Budget(5.0, 1e-5), "replace-one", "person", (Promised("january", 1.0, 1e-6, "ab", "cd"),))
+BEFORE = ContinuedBudget(Budget(5.0, 1e-5), "replace-one", "person", (Promised("january", 1.0, 1e-6, "ab", "cd"),))
 
 
 def by_teachers() -> Plan:

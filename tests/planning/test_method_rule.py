@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from mapl.planning.rules.method import BOTH, FEWEST_CELLS, FULL_CELLS, TOO_FEW, Facts, caution, method_for
 
-TABLE = Facts(n_public=1000, n_cells=400, kinds={"number", "category"}, epsilon=1.0, delta=1e-6)
+RESULTS = Path(__file__).parent.parent.parent / "benchmarks" / "results"
+TABLE = Facts(n_cells=400, kinds={"number", "category"}, epsilon=1.0, delta=1e-6)
 PURE = replace(TABLE, delta=0.0)
 
 
@@ -50,9 +54,24 @@ def test_few_people_are_told_of() -> None:
 @pytest.mark.parametrize("way", ["teachers", "cells"])
 def test_another_way_is_named_where_it_does_better(way: str) -> None:
     named = replace(TABLE, kinds={"text"}, texts=("note", "letter"))
-    assert str(caution(named, "cells")).startswith("The rows hold text (note, letter). On such data moments")
+    assert str(caution(named, "cells")).startswith("The rows hold text (note, letter), and moments are")
     texts = replace(TABLE, kinds={"text"})
-    for term in ("moments", "epsilon", "delta 1e-5", "add or remove one record"):  # no epsilon without its terms
+    for term in (
+        "moments",
+        "epsilon",
+        "delta 1e-5",
+        "one record is added or removed",
+        "unit: one record",
+    ):  # no epsilon without its terms
         assert term in str(caution(texts, way))
     assert caution(texts, "moments") is None
     assert caution(TABLE, way) is None
+
+
+def test_the_figures_that_are_told_of_texts_are_those_that_were_measured() -> None:
+    summary = json.loads((RESULTS / "learn.json").read_text("utf-8"))["summary"]
+    measured = {(one["data"], one["method"], one["epsilon"]): one["accuracy"] for one in summary}
+    told = str(caution(replace(TABLE, kinds={"text"}), "cells"))
+    assert re.findall(r"(\d+\.\d)%", told) == [
+        f"{measured['sst2', who, 0.5]:.1f}" for who in ("mapl, moments", "pate")
+    ]

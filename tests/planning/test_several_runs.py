@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from mapl.errors import GuaranteeBroken, InvalidData
 from mapl.planning.budgets.earlier_runs import EarlierRun, compose_runs
-from mapl.planning.budgets.several_runs import Promised, Together
+from mapl.planning.budgets.several_runs import ContinuedBudget, Promised
 from mapl.planning.plan import Plan, Stage, canonical
 from mapl.types import Budget
 
-BEFORE = Together(Budget(3.0, 1e-5), "labels", "record", (Promised("january", 1.0, 1e-6, "ab", "cd", "1d"),))
+BEFORE = ContinuedBudget(Budget(3.0, 1e-5), "labels", "record", (Promised("january", 1.0, 1e-6, "ab", "cd", "1d"),))
 
 
-def plan(budget: Budget, together: Together | None, *, unit: str = "record") -> Plan:
+def plan(budget: Budget, together: ContinuedBudget | None, *, unit: str = "record") -> Plan:
     stages = (Stage("labels", "ladder", {}, budget),)
     return Plan(("no", "yes"), 9, "labels", unit, 5, budget, stages, "as asked", together)
 
@@ -48,7 +48,7 @@ def test_it_is_part_of_the_plan_and_of_its_digest() -> None:
 @given(st.lists(st.floats(0.001, 2.0), min_size=1, max_size=4), st.floats(0.001, 2.0))
 def test_the_total_is_never_said_too_small(spent: list[float], new: float) -> None:
     runs = tuple(Promised(str(k), epsilon, 0.0, "", None) for k, epsilon in enumerate(spent))
-    total = Together(Budget(20.0, 0.0), "labels", "record", runs).with_new(Budget(new, 0.0))
+    total = ContinuedBudget(Budget(20.0, 0.0), "labels", "record", runs).with_new(Budget(new, 0.0))
     assert Fraction(total.epsilon) >= sum(map(Fraction, spent), Fraction(new))
 
 

@@ -227,7 +227,7 @@ THROUGH_THEM = {
     "pipeline/methods/active.py: _consensus": "tests/pipeline/test_killed_questions.py",
     "pipeline/votes/multi_labelling.py: release_all_labels": "tests/pipeline/test_multi_label.py",
     "cli/releasing/aggregate.py: carry_out": "tests/cli/test_aggregate.py",
-    "estimators/oracle.py: PrivateOracle._ask": "tests/estimators/test_oracle.py",
+    "pipeline/online/waiting.py: WaitingTeachers.ask": "tests/estimators/test_oracle.py",
     "pipeline/rehearsal/student.py: rehearse_run": "tests/pipeline/test_rehearsed_plans.py",
     "audit/runs/teachers_scene.py: TeachersScene.answered": "tests/audit/test_rehearse.py",
     "audit/runs/teachers_scene.py: TeachersScene.released": "tests/audit/test_rehearse.py",

@@ -34,7 +34,7 @@ FEDERATE = "federate --public public.parquet --label y --classes no,yes --unit p
 FEDERATE += " --sites-per-person 1 --epsilon 20 --delta 1e-5 --out plan"
 AT_SITES = ("site plan PRIVATE --name a --out run", "site plan PRIVATE --name b --out other")
 COMBINED = ("combine plan run/public/a-1.json other/public/b-1.json --student ridge --out together",)
-NEXT_ROUND = "site plan PRIVATE --name a --rounds together/public/rounds-1.json --out run"
+NEXT_ROUND = "site plan PRIVATE --name a --past-rounds together/public/rounds-1.json --out run"
 AGGREGATE = "aggregate PRIVATE --epsilon 20 --delta 1e-5 --classes no,yes --out run"
 BY_PRESET = ("logistic", "ridge", "ridge-bins", "forest", "nb", "svm", "mlp", "text", "lgbm")
 """The learners of `mapl learners` that read text; image and hgb have cases of their own."""

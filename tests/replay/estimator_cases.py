@@ -12,8 +12,8 @@ from neighbours import N_PUBLIC, NUMBERS, held, people
 from side import Side
 
 from mapl import (
-    MultiLabelPrivateClassifier,
     PrivateClassifier,
+    PrivateMultiLabelClassifier,
     PrivateOracle,
     PrivatePredictor,
     PrivateRegressor,
@@ -130,7 +130,7 @@ def semi_private() -> Script:
 
 def several_labels() -> Script:
     """Two labels, of which the second is the first one turned round."""
-    one = fitted(lambda: MultiLabelPrivateClassifier(**USUAL, n_teachers=5, n_jobs=1, student="ridge"))
+    one = fitted(lambda: PrivateMultiLabelClassifier(**USUAL, n_teachers=5, n_jobs=1, student="ridge"))
 
     def script(side: Side, private: Any) -> None:
         X, y, groups = private

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -287,3 +289,30 @@ def test_a_rehearsal_asks_every_public_row() -> None:
     rows[250, 0] = np.nan  # beyond the sample that is learned from, and no linear model answers it
     with pytest.raises(InvalidParameter, match="NaN"):
         rehearse(as_learner(LogisticRegression(), Classes(("0", "1"))), rows, 2, n_jobs=1)
+
+
+SPARING = """
+import random, warnings
+import numpy as np
+import psutil
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from mapl.data.tables.classes import Classes
+from mapl.teachers import as_learner, rehearse
+
+def state():
+    return random.getstate(), np.random.get_state()[1].tolist(), list(warnings.filters)
+
+def rehearse_one(model):
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    rehearse(as_learner(model, Classes(("0", "1"))), rows, 2, n_jobs=1)
+    return len(psutil.Process().children(recursive=True))
+
+before = state()
+print(rehearse_one(LogisticRegression()), state() == before, rehearse_one(DecisionTreeClassifier()) > 0)
+"""
+
+
+def test_a_rehearsal_starts_a_worker_only_for_teachers_that_workers_train() -> None:
+    told = subprocess.run([sys.executable, "-c", SPARING], check=True, capture_output=True, text=True)
+    assert told.stdout == "0 True True\n"

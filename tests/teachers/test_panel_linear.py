@@ -18,7 +18,7 @@ from mapl.errors import InvalidData
 from mapl.teachers import FALLBACK, as_learner
 from mapl.teachers.panel import LinearPanel, Weights
 from mapl.teachers.panel.keeping import as_weights
-from mapl.teachers.panel.linear import MOST, is_linear
+from mapl.teachers.panel.linear_weights import MOST, is_linear
 
 WORLD = np.random.default_rng(6)
 N_FEATURES = 7

@@ -18,7 +18,7 @@ from mapl.data.units.shards import Sharded, ShardKey, Shards
 from mapl.errors import InvalidParameter
 from mapl.teachers import Ballot, as_learner, poll
 from mapl.teachers.learners.command import Command
-from mapl.teachers.learners.learner import rehearse
+from mapl.teachers.rehearsal import rehearse
 from mapl.teachers.workers.stillness import FEWEST_LOOKS, Standstill, StillnessWatch, state_of
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked at by /proc")

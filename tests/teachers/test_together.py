@@ -30,7 +30,7 @@ from mapl.teachers import FALLBACK, Ballot, as_learner, fit_teachers, poll
 from mapl.teachers.engine import _parcel
 from mapl.teachers.learners.spelling import natural
 from mapl.teachers.panel.keeping import Keeping, as_it_is, as_weights
-from mapl.teachers.panel.linear import Weights
+from mapl.teachers.panel.linear_weights import Weights
 from mapl.teachers.together import polling
 from mapl.teachers.together.family import Stack
 from mapl.teachers.together.logistic import Logistic

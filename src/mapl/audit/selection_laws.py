@@ -21,7 +21,7 @@ from mapl.release.private_selection import RandomRepetition
 from mapl.release.statement.promise import promise_of
 from mapl.types import Adjacency
 
-Law = list[Fraction]
+ChoiceLaw = list[Fraction]
 MOST = 6
 """Scores of the small world lie below it."""
 CANDIDATES = 3
@@ -37,11 +37,11 @@ def step_of(scores: tuple[int, ...], sensitivity: int) -> Iterator[tuple[int, ..
         yield tuple(score + s for score, s in zip(scores, step, strict=True))
 
 
-def neighbouring_choices(best: BestOf, sensitivity: int) -> Iterator[tuple[Law, Law]]:
+def neighbouring_choices(best: BestOf, sensitivity: int) -> Iterator[tuple[ChoiceLaw, ChoiceLaw]]:
     """Yield the laws of a choice under all neighbouring scores of the small world, both ways round."""
-    laws: dict[tuple[int, ...], Law] = {}
+    laws: dict[tuple[int, ...], ChoiceLaw] = {}
 
-    def law(scores: tuple[int, ...]) -> Law:
+    def law(scores: tuple[int, ...]) -> ChoiceLaw:
         if scores not in laws:
             laws[scores] = best.law(np.array(scores))
         return laws[scores]
@@ -52,7 +52,7 @@ def neighbouring_choices(best: BestOf, sensitivity: int) -> Iterator[tuple[Law, 
             yield law(other), law(scores)
 
 
-def laws_of_one_run(parts: int = PARTS) -> list[Law]:
+def laws_of_one_run(parts: int = PARTS) -> list[ChoiceLaw]:
     """Return all laws of one run with three outcomes, worst first, whose chances are multiples of 1 / parts."""
     return [
         [Fraction(a, parts), Fraction(b, parts), Fraction(parts - a - b, parts)]
@@ -61,14 +61,14 @@ def laws_of_one_run(parts: int = PARTS) -> list[Law]:
     ]
 
 
-def neighbouring_runs(ratio: Fraction) -> Iterator[tuple[Law, Law]]:
+def neighbouring_runs(ratio: Fraction) -> Iterator[tuple[ChoiceLaw, ChoiceLaw]]:
     """Yield pairs of laws of one run that differ by at most this ratio."""
     for p, q in product(laws_of_one_run(), repeat=2):
         if all(x <= ratio * y and y <= ratio * x for x, y in zip(p, q, strict=True)):
             yield p, q
 
 
-def of_fixed_runs(law: Law, runs: int) -> Law:
+def of_fixed_runs(law: ChoiceLaw, runs: int) -> ChoiceLaw:
     """Return the law of the best of always the same number of runs."""
     ends = [sum(law[: i + 1], Fraction(0)) for i in range(len(law))]
     return [end**runs - start**runs for start, end in zip([Fraction(0), *ends], ends, strict=False)]
@@ -84,7 +84,7 @@ class WorstLaws:
     pairs: int = 0
     _seen: set[tuple[Fraction, ...]] = field(default_factory=set)
 
-    def weigh(self, p: Law, q: Law) -> None:
+    def weigh(self, p: ChoiceLaw, q: ChoiceLaw) -> None:
         """Take a pair into account."""
         self.pairs += 1
         key = (*p, *q)
@@ -156,7 +156,7 @@ def examine_repetition(epsilon: float, *, adjacency: Adjacency, twin: str | None
     _testable(epsilon)
     repetition = RandomRepetition.with_mean(MEAN_RUNS, n_candidates=1)
     price = {"price-of-one": 1, "price-of-two": 2}.get(twin or "", PRICE)
-    published: Callable[[Law], Law] = repetition.law
+    published: Callable[[ChoiceLaw], ChoiceLaw] = repetition.law
     if twin == "fixed-runs":
         published = lambda law: of_fixed_runs(law, MEAN_RUNS)  # noqa: E731
     worst = WorstLaws(below_exp(epsilon))

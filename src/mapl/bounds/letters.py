@@ -30,6 +30,11 @@ LETTERS: dict[str, Parameter] = {
         "a whole number from 2 to 1,000",
         lambda value: isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= 1000,
     ),
+    "kind": Parameter(
+        "which classifiers: thresholds, intervals, or any of the given VC dimension",
+        "thresholds, intervals or any",
+        lambda value: value in ("thresholds", "intervals", "any"),
+    ),
     "best_disagreement": _share("disagreement of the class's nearest classifier with the infinite ensemble"),
     "theta": Parameter(
         "disagreement coefficient", "a finite number of at least 1", lambda value: 1 <= value < math.inf

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
+from mapl.cli.dialect.complaints import say_what_was_given
 from mapl.cli.dialect.spelling import COMMAND_LINE
 from mapl.errors import BudgetExhausted, MaplError
 from mapl.parameters import speaking
@@ -76,20 +77,12 @@ class Refusals(TyperGroup):
         except Exception as error:
             # Exit, Abort, a closed pipe and the parser's own complaints belong to typer.
             if isinstance(error, (typer.Exit, typer.Abort, BrokenPipeError)) or hasattr(error, "exit_code"):
-                _say_what_was_given(error)
+                say_what_was_given(error)
                 raise
             if "MAPL_DEBUG" in os.environ:
                 raise
             tell(f"mapl: {_own_error(error)}")
             raise typer.Exit(OWN_ERROR) from None
-
-
-def _say_what_was_given(error: Any) -> None:
-    """Put what was typed before the parser's complaint, which says only what it should have been."""
-    found: list[Any] = getattr(error.__cause__, "errors", list)()
-    given = found[0].get("input") if found else None
-    if isinstance(given, str) and hasattr(error, "message"):
-        error.message = f"{given!r} was given. {error.message}"
 
 
 def _own_error(error: Exception) -> str:

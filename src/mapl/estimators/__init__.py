@@ -7,7 +7,7 @@ without one refuses to be fitted: cross-validation and grid search fail loudly i
 """
 
 from mapl.estimators.classifier import PrivateClassifier
-from mapl.estimators.multi_label import MultiLabelPrivateClassifier
+from mapl.estimators.multi_label import PrivateMultiLabelClassifier
 from mapl.estimators.oracle import PrivateOracle
 from mapl.estimators.regressor import PrivateRegressor
 from mapl.estimators.single.predictor import PrivatePredictor
@@ -16,8 +16,8 @@ from mapl.estimators.single.stable import StableClassifier
 from mapl.estimators.soft import PrivateSoftClassifier
 
 __all__ = [
-    "MultiLabelPrivateClassifier",
     "PrivateClassifier",
+    "PrivateMultiLabelClassifier",
     "PrivateOracle",
     "PrivatePredictor",
     "PrivateRegressor",

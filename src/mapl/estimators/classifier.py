@@ -12,17 +12,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mapl.errors import InvalidParameter
-from mapl.estimators.private_estimator import GivenCase, PrivateEstimator
+from mapl.estimators.private_estimator import GivenCase
+from mapl.estimators.teaching_estimator import TeachingEstimator
 from mapl.estimators.wording import in_python_words
 from mapl.parameters import spell
-from mapl.pipeline.learners import TIME_LIMIT
 from mapl.pipeline.methods.method import Results
 from mapl.students.lesson import nothing_to_learn
 from mapl.students.probabilities.aim import Aim
 
 
 @dataclass(eq=False, repr=False)
-class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+class PrivateClassifier(ClassifierMixin, TeachingEstimator):  # type: ignore[misc]
     """Learn a classifier from private rows that may be published, by noisy sums, by teachers that vote or by cells.
 
     Parameters
@@ -139,19 +139,9 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     learner: Any = None
     _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-5
-    classes: Any = None
-    label_values: Any = None
     method: str = "auto"
-    n_teachers: int | str = "auto"
-    n_rows: int | None = None
-    adjacency: str = "add-remove"
-    mechanism: str = "auto"
-    settings: dict[str, Any] | None = None
     may_abstain: bool = False
     agreement: Any = None
-    n_queries: int | None = None
     error_share: float = 0.0
     n_cells: int | None = None
     partition: str = "points"
@@ -161,13 +151,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     strategy: Any = "auto"
     metric: str = "accuracy"
     class_weight: Mapping[Any, float] | None = None
-    time_limit: float | None = TIME_LIMIT
-    n_jobs: int = -1
-    engine: str = "local"
-    schema: Any = None
-    ledger: Any = None
     earlier: Any = None
-    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
@@ -217,6 +201,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     def _more_settings(self) -> dict[str, Any]:
         return {
+            **super()._more_settings(),
             "error_share": self.error_share,
             "method": self.method,
             "n_cells": self.n_cells,

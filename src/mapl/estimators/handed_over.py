@@ -157,3 +157,13 @@ def codes(found: NDArray[Any], classes: NDArray[Any], values: Any = None) -> Lab
 def codes_of_public(found: NDArray[Any], classes: NDArray[Any], values: Any = None) -> Labels:
     """Return the number of every public label's class, or refuse labels outside the declared classes, unquoted."""
     return public_codes(found, declare_values(names_of(classes), label_values_of(values)), name="public_y")
+
+
+def refuse_other_kind(rows: Rows, others: Rows, what: str, than: str) -> None:
+    """Refuse rows of another kind than others: a learner may fail on one kind and not on the other."""
+    kinds = [
+        "sparse matrix" if is_sparse(one) else f"{type(one).__module__.split('.')[0]} {type(one).__name__}"
+        for one in (rows, others)
+    ]
+    if kinds[0] != kinds[1]:
+        raise InvalidData(f"The {what} are a {kinds[0]} and the {than} a {kinds[1]}; give both in the same form.")

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mapl.errors import InvalidData
-from mapl.estimators.private_estimator import PrivateEstimator
+from mapl.estimators.teaching_estimator import TeachingEstimator
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.learners import TIME_LIMIT
 from mapl.pipeline.methods.multi_label import MultiLabelMethod
 
 
 @dataclass(eq=False, repr=False)
-class MultiLabelPrivateClassifier(PrivateEstimator):
+class PrivateMultiLabelClassifier(TeachingEstimator):
     """Learn several labels of the same rows from private ones, so that all of it may be published.
 
     Every teacher is trained once, on its shard and all its labels. The votes on each label are released in a stage
@@ -59,10 +58,10 @@ class MultiLabelPrivateClassifier(PrivateEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from mapl import MultiLabelPrivateClassifier
+    >>> from mapl import PrivateMultiLabelClassifier
     >>> world = np.random.default_rng(0)
     >>> X, public = world.normal(size=(6000, 3)), world.normal(size=(200, 3))
-    >>> clf = MultiLabelPrivateClassifier(epsilon=4.0, n_teachers=100, mechanism="link", n_jobs=1)
+    >>> clf = PrivateMultiLabelClassifier(epsilon=4.0, n_teachers=100, mechanism="link", n_jobs=1)
     >>> clf = clf.set_params(student="logistic").fit(X, (X > 0).astype(int), public=public)
     >>> bool((clf.predict(public) == (public > 0)).mean() > 0.8)
     True
@@ -72,29 +71,14 @@ class MultiLabelPrivateClassifier(PrivateEstimator):
 
     learner: Any = "ridge"
     _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-5
     classes: Any = (0, 1)
-    label_values: Any = None
     labels: Sequence[str] | None = None
     weights: Sequence[float] | None = None
-    n_teachers: int | str = "auto"
-    n_rows: int | None = None
-    adjacency: str = "add-remove"
-    mechanism: str = "auto"
-    settings: dict[str, Any] | None = None
     may_abstain: bool = False
     agreement: Any = None
-    n_queries: int | None = None
     student: Any = None
     strategy: Any = "auto"
-    time_limit: float | None = TIME_LIMIT
-    n_jobs: int = -1
-    engine: str = "local"
-    schema: Any = None
-    ledger: Any = None
     earlier: Any = None
-    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:

@@ -14,20 +14,16 @@ from mapl.data.reading.conform import conform
 from mapl.data.tables.rows import Rows, block_of, take
 from mapl.data.units.row_digests import digests
 from mapl.errors import BudgetExhausted, GuaranteeBroken, InvalidParameter
-from mapl.estimators.private_estimator import PrivateEstimator, refuse_other_kind
-from mapl.estimators.stand_in import StandIn
+from mapl.estimators.handed_over import refuse_other_kind
+from mapl.estimators.teaching_estimator import TeachingEstimator
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.learners import TIME_LIMIT
-from mapl.pipeline.online.answerers import prepare_answerers
-from mapl.pipeline.votes.labelling import assign_shards
-from mapl.release import Limits, Released, Statement, statement_of
-from mapl.release.loop import begin_stage, step
-from mapl.teachers import fit_teachers
+from mapl.pipeline.online.waiting import WaitingTeachers
+from mapl.release import Statement
 from mapl.types import ABSTAIN
 
 
 @dataclass(eq=False, repr=False)
-class PrivateOracle(PrivateEstimator):
+class PrivateOracle(TeachingEstimator):
     """Keep the teachers and answer questions as they come, until the budget is gone.
 
     It has no `predict` and no `score`, so nothing that takes classifiers can spend by surprise: `answer` spends.
@@ -74,24 +70,9 @@ class PrivateOracle(PrivateEstimator):
 
     learner: Any = "ridge"
     _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-5
-    classes: Any = None
-    label_values: Any = None
-    n_teachers: int | str = "auto"
-    n_rows: int | None = None
-    adjacency: str = "add-remove"
-    mechanism: str = "auto"
-    settings: dict[str, Any] | None = None
     may_abstain: bool = True
     agreement: Any = None
     n_queries: int = 1000
-    time_limit: float | None = TIME_LIMIT
-    n_jobs: int = -1
-    engine: str = "local"
-    schema: Any = None
-    ledger: Any = None
-    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:
@@ -109,31 +90,13 @@ class PrivateOracle(PrivateEstimator):
             raise InvalidParameter('An oracle protects whole rows: take adjacency "add-remove" or "replace-one".')
         given = self._given(X, y, public, groups)
         case = given.case
-        ready = prepare_answerers(case, self._request(given), self._learners(), self._watch())
-        plan, teaching = ready.planned, ready.teaching
-        assert plan.choice is not None  # only an estimate of the error, which an oracle has not, leaves it open
-        sharded = assign_shards(case.private(), case.key, plan.plan.n_teachers, plan.request.adjacency)
-        n_classes, limit = len(given.classes), self.time_limit
-        rows = case.public.rows
-        stand_in = StandIn.trained(teaching.learner, rows, n_classes=n_classes, time_limit=limit)
-        ledger = self._own_ledger(plan.plan)
-        ledger.open(plan.plan.digest, Limits.of_plan(plan.plan), fresh=True)
-        teachers = fit_teachers(
-            teaching.learner,
-            sharded,
-            n_classes=n_classes,
-            n_jobs=self.n_jobs,
-            time_limit=limit,
-            engine=self.engine,
-        )
-        begin_stage(ledger, plan.choice.mechanism, case.coins, plan.task)
-        self._plan, self._ledger, self._coins_in_use = plan, ledger, case.coins
-        self._mechanism, self._teachers, self._stand_in = plan.choice.mechanism, teachers, stand_in
-        self._schema, self._example = case.declared.schema, block_of(rows, 0, 1)
+        request, learners = self._request(given), self._learners()
+        self._waiting = WaitingTeachers.trained(case, request, learners, self._watch(), self._own_ledger)
+        self._schema, self._example = case.declared.schema, block_of(case.public.rows, 0, 1)
         self._said: dict[bytes, int] = {}
         self._turned_away: set[bytes] = set()
         self._lock = Lock()
-        self.classes_, self.plan_ = given.classes, plan.plan
+        self.classes_, self.plan_ = given.classes, self._waiting.planned.plan
         return self
 
     @in_python_words()
@@ -165,42 +128,28 @@ class PrivateOracle(PrivateEstimator):
         return np.array([names[self._said.get(one, ABSTAIN)] for one in asked], dtype=object)
 
     def _ask(self, rows: Rows, new: dict[bytes, int]) -> None:
-        """Have the teachers vote on new questions and record what the mechanism makes of it."""
-        state = self._ledger.progress("labels").state
-        left = self._plan.task.n_queries - state.answered - state.abstained
-        if state.halted or left <= 0:
+        """Have new questions answered, as many as the budget is left for."""
+        left = self._waiting.questions_left
+        if not left:
+            state = self._waiting.state
             self._turned_away.update(new)
             raise BudgetExhausted(
                 f"The budget is gone: {state.answered} answers and {state.abstained} abstentions were published. "
                 "Questions asked before are still answered; new ones need a new fit, whose budget is spent on top."
             )
         taken = list(new)[:left]
-        questions = take(rows, np.array([new[one] for one in taken], dtype=np.int64))
-        self._stand_in.refuse_unanswerable(questions)
-        tallies = self._teachers.votes(questions)
-        outcome = step(self._ledger, self._mechanism, state, tallies, self._coins_in_use)
-        self._said.update(zip(taken, outcome.labels.tolist(), strict=False))  # shorter where the run halted
+        labels = self._waiting.ask(take(rows, np.array([new[one] for one in taken], dtype=np.int64)))
+        self._said.update(zip(taken, labels.tolist(), strict=False))  # shorter where the run halted
         self._turned_away.update(one for one in new if one not in self._said)
 
     @property
     def statement_(self) -> Statement:
         """What may be printed about the answers so far."""
         check_is_fitted(self)
-        progress = self._ledger.progress("labels")
-        n_questions = len(progress.labels) + len(self._turned_away)
-        released = Released(progress.labels, progress.fallback, progress.state, n_questions)
-        return statement_of(
-            self._mechanism,
-            self._plan.task,
-            released,
-            self._coins_in_use,
-            promise=self._plan.promise,
-            plan_digest=self.plan_.digest,
-            ledger_head=self._ledger.head,
-        ).recorded_by(self._ledger)
+        return self._waiting.statement(turned_away=len(self._turned_away))
 
     def __getstate__(self) -> dict[str, Any]:
-        if hasattr(self, "_teachers"):
+        if hasattr(self, "_waiting"):
             raise GuaranteeBroken(
                 "A fitted PrivateOracle is never copied or pickled: it holds models that were trained on private "
                 "rows, and two copies would each spend the whole budget. Publish its answers, or fit a "

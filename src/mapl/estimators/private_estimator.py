@@ -1,4 +1,4 @@
-"""What the faces with teachers share: how they read rows and labels, and what they ask of the pipeline."""
+"""What the faces share that learn: how they read rows and labels, and what they ask of the pipeline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mapl.data.drafts.draft_schema import draft_schema
 from mapl.data.reading.conform import conform
 from mapl.data.tables.number_range import END_NAMES, NumberRange, label_numbers
 from mapl.data.tables.private_rows import PrivateRows
-from mapl.data.tables.rows import Rows, check_rows, is_matrix, is_sparse, n_rows
+from mapl.data.tables.rows import Rows, check_rows, is_matrix, n_rows
 from mapl.data.tables.schema import Schema
 from mapl.data.tables.table import PrivateTable, leave_out_unlabelled, leave_out_unowned
 from mapl.data.units.id_columns import NO_UNIT, list_suspects
@@ -34,6 +34,7 @@ from mapl.estimators.handed_over import (
     labels,
     matrix,
     names_of,
+    refuse_other_kind,
 )
 from mapl.noise import Coins, SeededCoins, SystemCoins
 from mapl.pipeline.case import Case, Declared, PublicRows
@@ -44,10 +45,9 @@ from mapl.pipeline.place import MemoryPlace
 from mapl.pipeline.request import Request
 from mapl.pipeline.runs.inputs import split_label_private
 from mapl.pipeline.watch import Watch
-from mapl.planning import Agreement
 from mapl.planning.plan import Plan
 from mapl.release import Ledger, MemoryLedger
-from mapl.types import RECORD, Budget, Labels, Silent
+from mapl.types import RECORD, Adjacency, Budget, Labels, Silent
 
 LABEL = "label"
 """How settings call the labels of a fit, which have no column."""
@@ -64,11 +64,21 @@ class GivenCase(Silent):
     classes: NDArray[Any]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateEstimator(Guarded):
-    """An estimator that trains teachers on private rows. Its settings are public, and so is its repr."""
+    """An estimator that learns from private rows. Its settings are public, and so is its repr."""
 
     learns_alone = False
     """Whether there is a way to learn by a schema, without public rows."""
+
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    n_rows: int | None = None
+    adjacency: Adjacency = "add-remove"
+    engine: str = "local"
+    schema: Any = None
+    ledger: Any = None
+    seed: int | None = None
 
     def _given(
         self,
@@ -101,7 +111,7 @@ class PrivateEstimator(Guarded):
                 "The public rows are the private ones themselves; what is made of them would not be protected. "
                 "Give rows of other people that may be known to anybody. Nothing was spent."
             )
-        if alone and not (self.learns_alone and getattr(self, "schema", None) is not None):
+        if alone and not (self.learns_alone and self.schema is not None):
             declared = ", or schema=Schema(...), what the columns are" if self.learns_alone else ""
             raise InvalidParameter(
                 f'Public rows are needed: give fit(X, y, public=rows){declared}, or adjacency="labels" where the '
@@ -154,7 +164,7 @@ class PrivateEstimator(Guarded):
 
     def _schema_of(self, public: Rows, classes: tuple[str, ...]) -> tuple[Schema, tuple[str, ...]]:
         """Return the schema that was given, or drafted from public rows, and what a draft left in doubt."""
-        given = getattr(self, "schema", None)
+        given = self.schema
         if given is None:
             drafted = draft_schema(public, classes=classes)
             return drafted, notices_of(public, drafted)
@@ -178,7 +188,6 @@ class PrivateEstimator(Guarded):
 
     def _request(self, given: GivenCase) -> Request:
         """Put the settings together, or refuse them; not every face has all of them."""
-        agreement, n_teachers = getattr(self, "agreement", None), getattr(self, "n_teachers", None)
         unit, budget, earlier = given.case.declared.unit, Budget(self.epsilon, self.delta), self._earlier()
         together = None
         if earlier is not None:
@@ -188,13 +197,7 @@ class PrivateEstimator(Guarded):
         return Request(
             budget,
             names_of(given.classes),
-            n_teachers=None if n_teachers == "auto" else n_teachers,
             n_rows=self.n_rows,
-            mechanism=getattr(self, "mechanism", "auto"),
-            settings=getattr(self, "settings", None) or {},
-            n_queries=getattr(self, "n_queries", None),
-            agreement=Agreement.parse(agreement) if isinstance(agreement, str) else agreement,
-            may_abstain=getattr(self, "may_abstain", False),
             adjacency=self.adjacency,
             unit=unit,
             number_range=given.case.declared.number_range,
@@ -236,8 +239,7 @@ class PrivateEstimator(Guarded):
 
     def _learners(self, strategy: Any = "auto") -> Learners:
         """Return who teaches and who learns, as far as this face lets one choose."""
-        more = {name: getattr(self, name) for name in ("time_limit", "n_jobs", "engine") if hasattr(self, name)}
-        return Learners(getattr(self, "learner", None), getattr(self, "student", None), strategy, **more)
+        return Learners(strategy=strategy, engine=self.engine)
 
     def _place(self) -> MemoryPlace:
         """Return where a fit is carried out: in memory, with its spending in a ledger of its own."""
@@ -276,16 +278,6 @@ class PrivateEstimator(Guarded):
         tags.input_tags.sparse = True
         tags.non_deterministic = self.seed is None
         return tags
-
-
-def refuse_other_kind(rows: Rows, others: Rows, what: str, than: str) -> None:
-    """Refuse rows of another kind than others: a learner may fail on one kind and not on the other."""
-    kinds = [
-        "sparse matrix" if is_sparse(one) else f"{type(one).__module__.split('.')[0]} {type(one).__name__}"
-        for one in (rows, others)
-    ]
-    if kinds[0] != kinds[1]:
-        raise InvalidData(f"The {what} are a {kinds[0]} and the {than} a {kinds[1]}; give both in the same form.")
 
 
 def _readable(given: Any, what: str) -> Rows:

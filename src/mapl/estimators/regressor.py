@@ -73,15 +73,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     low: float | None = None
     high: float | None = None
-    epsilon: float = 1.0
     delta: float = 1e-6
-    n_rows: int | None = None
-    adjacency: Any = "add-remove"
-    engine: str = "local"
-    schema: Any = None
-    ledger: Any = None
     earlier: Any = None
-    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> Self:

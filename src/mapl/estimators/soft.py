@@ -11,9 +11,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mapl.errors import InvalidParameter
-from mapl.estimators.private_estimator import GivenCase, PrivateEstimator
+from mapl.estimators.private_estimator import GivenCase
+from mapl.estimators.teaching_estimator import TeachingEstimator
 from mapl.estimators.wording import in_python_words
-from mapl.pipeline.learners import TIME_LIMIT
 from mapl.pipeline.methods.method import Results
 from mapl.pipeline.methods.soft import DEFAULT_SCORER, SoftLesson
 from mapl.pipeline.votes.soft_labelling import SOFT
@@ -23,7 +23,7 @@ RELEASES = {"means": SOFT, "medians": f"{SOFT}-medians", "both": f"{SOFT}-both"}
 
 
 @dataclass(eq=False, repr=False)
-class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+class PrivateSoftClassifier(ClassifierMixin, TeachingEstimator):  # type: ignore[misc]
     """Learn probabilities of classes from private rows: teachers score public rows, a student learns from that.
 
     Parameters
@@ -72,25 +72,9 @@ class PrivateSoftClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[
 
     learner: Any = DEFAULT_SCORER
     _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-5
-    classes: Any = None
-    label_values: Any = None
     release: str = "means"
-    n_teachers: int | str = "auto"
-    n_rows: int | None = None
-    adjacency: str = "add-remove"
-    mechanism: str = "auto"
-    settings: dict[str, Any] | None = None
-    n_queries: int | None = None
     student: Any = None
-    time_limit: float | None = TIME_LIMIT
-    n_jobs: int = -1
-    engine: str = "local"
-    schema: Any = None
-    ledger: Any = None
     earlier: Any = None
-    seed: int | None = None
 
     @in_python_words()
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None, public_y: Any = None) -> Self:

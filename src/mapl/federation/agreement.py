@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from mapl.data.cells.partition import Kind
+from mapl.data.cells.partition import PartitionKind
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.label_values import LabelValues
 from mapl.data.tables.schema import Schema
@@ -64,7 +64,7 @@ class SitesPlan:
     per_unit: str = KEYED
     n_rows: int | None = None
     n_cells: int | None = None
-    partition: Kind = "points"
+    partition: PartitionKind = "points"
     n_teachers: int | None = None
     n_queries: int | None = None
     learner: str | None = None

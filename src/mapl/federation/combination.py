@@ -10,7 +10,7 @@ from mapl.errors import InvalidData, InvalidParameter
 from mapl.federation.message import SiteAnswer, gather
 from mapl.federation.plan_folder import PlanFolder
 from mapl.federation.rounds import Heard, add_up
-from mapl.federation.ways import Way, way_of
+from mapl.federation.ways import SiteWay, way_of
 from mapl.noise import SeededCoins, SystemCoins
 from mapl.parameters import spell
 from mapl.pipeline.case import Case
@@ -92,7 +92,7 @@ class Coordinator:
             publish_cells(self.folder, results.counted, given.classes, case.public.rows)
 
 
-def _check(rounds: Sequence[Sequence[SiteAnswer]], way: Way) -> None:
+def _check(rounds: Sequence[Sequence[SiteAnswer]], way: SiteWay) -> None:
     """Refuse answers that do not fit the plan, and costs that are not those agreed on."""
     if len(rounds) > len(way.entries):
         raise InvalidData(f"The plan has {len(way.entries)} rounds, and there are answers to {len(rounds)}.")

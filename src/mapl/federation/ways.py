@@ -15,7 +15,7 @@ from mapl.pipeline.case import Case
 from mapl.planning.rules.cells import cells_for
 from mapl.release.cell_counts import SENSITIVITY
 
-Way = ByCells | ByMoments | ByVotes
+SiteWay = ByCells | ByMoments | ByVotes
 
 
 def complete(agreed: SitesPlan, case: Case) -> SitesPlan:
@@ -30,7 +30,7 @@ def complete(agreed: SitesPlan, case: Case) -> SitesPlan:
     return replace(agreed, plan=way.planned.plan.digest, drawn=way.drawn)
 
 
-def way_of(agreed: SitesPlan, case: Case) -> Way:
+def way_of(agreed: SitesPlan, case: Case) -> SiteWay:
     """Draw cells or map anew, and make sure that they are those that were agreed on."""
     way = _draw(agreed, case)
     if (way.planned.plan.digest, way.drawn) != (agreed.plan, agreed.drawn):
@@ -42,7 +42,7 @@ def way_of(agreed: SitesPlan, case: Case) -> Way:
     return way
 
 
-def _draw(agreed: SitesPlan, case: Case) -> Way:
+def _draw(agreed: SitesPlan, case: Case) -> SiteWay:
     if agreed.method == CELLS:
         return ByCells.of(agreed, case)
     return ByVotes.of(agreed, case) if agreed.method == VOTES else ByMoments.of(agreed, case)

@@ -28,9 +28,9 @@ from mapl.mechanisms.votes.lattice_link import LinkByClasses
 from mapl.mechanisms.votes.majority import Majority
 from mapl.mechanisms.votes.noisy_max import NoisyMax
 from mapl.mechanisms.votes.threshold_ladder import ThresholdLadder
-from mapl.near_names import did_you_mean
+from mapl.misspelled_names import did_you_mean
 
-Kind = Literal["release", "paper", "single", "none"]
+MechanismKind = Literal["release", "paper", "single", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Registered:
     mechanism: Any
     classes: tuple[int, ...] | None
     """Allowed numbers of classes, or None for any."""
-    kind: Kind
+    kind: MechanismKind
     summary: str
 
     @property

@@ -23,7 +23,7 @@ from mapl.pipeline.methods.multi_label import MultiLabelMethod, refuse_for_sever
 from mapl.pipeline.methods.selection import SelectionMethod
 from mapl.pipeline.methods.soft import SoftMethod, is_soft
 from mapl.pipeline.methods.teachers import TeachersMethod
-from mapl.pipeline.place import Kept, Place
+from mapl.pipeline.place import KeptStudent, Place
 from mapl.pipeline.request import Request
 from mapl.pipeline.votes.labelling import Labelled, refuse_too_many
 from mapl.pipeline.watch import Watch
@@ -110,7 +110,7 @@ def learn(
         del table  # all that follows is made of public things; private rows need not wait for it
         results = _with_total(results, prepared.plan)
         place.publish(prepared, case, results, workplace)
-        kept: Kept | None = None
+        kept: KeptStudent | None = None
         if results.lesson is not None:
             kept = place.find_student(results)
             if kept is None:
@@ -186,7 +186,6 @@ def facts_of(
         Whether there are no public rows but such as were made up.
     """
     return Facts(
-        n_public=n_public,
         n_cells=affordable_cells(request, n_public)[0],
         kinds={column.kind for column in schema.columns},
         texts=tuple(column.name for column in schema.columns if column.kind == "text"),

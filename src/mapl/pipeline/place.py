@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mapl.pipeline.case import Case
     from mapl.pipeline.methods.method import Prepared, Results
 
-Kept = Student | tuple[Student | None, ...]
+KeptStudent = Student | tuple[Student | None, ...]
 """What a method trains: one student, or one for each of several labels of which something was released."""
 
 
@@ -43,10 +43,10 @@ class Place(Protocol):
     def publish(self, prepared: Prepared[Any], case: Case, results: Results, workplace: Workplace) -> None:
         """Keep what was released; the spending is on record already."""
 
-    def find_student(self, results: Results) -> Kept | None:
+    def find_student(self, results: Results) -> KeptStudent | None:
         """Return the student that an interrupted run left here, None where it has yet to be trained."""
 
-    def keep_student(self, student: Kept, results: Results) -> Kept:
+    def keep_student(self, student: KeptStudent, results: Results) -> KeptStudent:
         """Keep a student, and return it as it will be used."""
 
 
@@ -74,10 +74,10 @@ class MemoryPlace:
     def publish(self, prepared: Prepared[Any], case: Case, results: Results, workplace: Workplace) -> None:
         self.plan, self.results = prepared.plan, results
 
-    def find_student(self, results: Results) -> Kept | None:
+    def find_student(self, results: Results) -> KeptStudent | None:
         return None
 
-    def keep_student(self, student: Kept, results: Results) -> Kept:
+    def keep_student(self, student: KeptStudent, results: Results) -> KeptStudent:
         if isinstance(student, tuple):
             self.students = student
         else:

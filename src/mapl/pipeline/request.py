@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mapl.data.cells.partition import Kind
+from mapl.data.cells.partition import PartitionKind
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.number_range import NumberRange
 from mapl.data.units.one_per_unit import KEYED, latest_column
 from mapl.errors import InvalidParameter
 from mapl.mechanisms import Task, entry
-from mapl.near_names import did_you_mean
+from mapl.misspelled_names import did_you_mean
 from mapl.parameters import spell
 from mapl.pipeline.choice.short_list import SELECT, MethodCandidate, candidates_of
 from mapl.planning import Agreement
-from mapl.planning.budgets.several_runs import Together
+from mapl.planning.budgets.several_runs import ContinuedBudget
 from mapl.planning.plan_maker import Terms
 from mapl.planning.rules.method import METHODS
 from mapl.release.loop import refuse_senseless
@@ -62,14 +62,14 @@ class Request:
     weights: tuple[int, ...] = ()
     """How much of epsilon each method of a short list gets, in proportion; the same if empty."""
     n_cells: int | None = None
-    partition: Kind = "points"
+    partition: PartitionKind = "points"
     rounds: int = 1
     per_unit: str = KEYED
     aim: Aim = field(default_factory=Aim)
     """What the student is to be good at."""
     number_range: NumberRange | None = None
     """Where labels go from and to, if they are numbers; the classes are its ends then."""
-    together: Together | None = None
+    together: ContinuedBudget | None = None
     """Earlier runs on the same people, whose promises count; the budget is what they leave for this one."""
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from mapl.errors import GuaranteeBroken, InvalidData, InvalidParameter
-from mapl.planning.budgets.several_runs import Together
+from mapl.planning.budgets.several_runs import ContinuedBudget
 from mapl.types import Budget, positive_integer
 
 SCHEMA = 1
@@ -102,7 +102,7 @@ class Plan:
     budget: Budget
     stages: tuple[Stage, ...]
     why: str
-    together: Together | None = None
+    together: ContinuedBudget | None = None
     """The earlier runs that this one goes on from, and what was allowed for all of them; None for a run alone."""
 
     def __post_init__(self) -> None:
@@ -165,7 +165,7 @@ class Plan:
             )
             budget, classes = _budget(given.pop("budget")), tuple(given.pop("classes"))
             before = given.pop("together", None)
-            together = None if before is None else Together.of(before)
+            together = None if before is None else ContinuedBudget.of(before)
             return cls(budget=budget, stages=stages, classes=classes, together=together, **given)
         except (ValueError, KeyError, TypeError, AttributeError) as failure:
             if isinstance(failure, (InvalidData, InvalidParameter)):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mapl.planning.budgets.large_delta import refuse_large
-from mapl.planning.budgets.several_runs import Together
+from mapl.planning.budgets.several_runs import ContinuedBudget
 from mapl.planning.plan import Plan, Stage
 from mapl.types import Budget
 
@@ -18,7 +18,7 @@ class Terms:
     budget: Budget
     adjacency: str
     unit: str
-    together: Together | None = None
+    together: ContinuedBudget | None = None
 
     def __post_init__(self) -> None:
         refuse_large(self.budget.delta)

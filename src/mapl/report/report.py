@@ -33,7 +33,7 @@ from mapl.report.number_evaluation import NumberEvaluation
 from mapl.report.strongest import Strongest
 from mapl.report.trail import Trail
 
-Record = Mapping[str, Any]
+PublicJson = Mapping[str, Any]
 
 SUMMARIES = {
     CellCounts.name: SUMMARY,
@@ -115,15 +115,15 @@ class Report:
     @classmethod
     def of(
         cls,
-        statement: Record,
+        statement: PublicJson,
         *,
-        plan: Record | None,
+        plan: PublicJson | None,
         labels: pa.Table,
         classes: Classes | Sequence[str],
         groups: Sequence[str] = (),
         evaluation: Evaluation | NumberEvaluation | None = None,
-        settings: Record | None = None,
-        ledger: Sequence[Record] | None = None,
+        settings: PublicJson | None = None,
+        ledger: Sequence[PublicJson] | None = None,
         cells: pa.Table | None = None,
         weights: pa.Table | None = None,
         columns: str = "",
@@ -185,7 +185,7 @@ class Report:
         )
 
 
-def _refuse_other_run(statement: Record, coverage: Coverage) -> None:
+def _refuse_other_run(statement: PublicJson, coverage: Coverage) -> None:
     """Refuse labels that are not those of the statement: the promise beside them would be another run's."""
     counted = {
         "answered": coverage.overall.labelled,
@@ -199,7 +199,9 @@ def _refuse_other_run(statement: Record, coverage: Coverage) -> None:
             )
 
 
-def _method(statement: Record, plan: Record | None, classes: Classes, settings: dict[str, Any]) -> MethodShown:
+def _method(
+    statement: PublicJson, plan: PublicJson | None, classes: Classes, settings: dict[str, Any]
+) -> MethodShown:
     name = str(statement.get("mechanism", "not stated"))
     known = REGISTRY.get(name)
     learner, student = settings.pop("learner", None), settings.pop("student", None)
@@ -225,7 +227,7 @@ def _method(statement: Record, plan: Record | None, classes: Classes, settings: 
     )
 
 
-def _stages(statement: Record, plan: Record | None) -> tuple[StageRow, ...]:
+def _stages(statement: PublicJson, plan: PublicJson | None) -> tuple[StageRow, ...]:
     """Lay the plan's stages beside the statement's; a run without a plan is one stage with all the budget."""
     whole = {
         "name": "labels",
@@ -242,7 +244,7 @@ def _stages(statement: Record, plan: Record | None) -> tuple[StageRow, ...]:
     )
 
 
-def _stage(name: str, planned: Record, spent: Record) -> StageRow:
+def _stage(name: str, planned: PublicJson, spent: PublicJson) -> StageRow:
     allowed = planned.get("budget") or {}
     return StageRow(
         name=name,
@@ -262,6 +264,6 @@ def _finite(value: Any) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _sorted_items(record: Record | None) -> tuple[tuple[str, Any], ...]:
+def _sorted_items(record: PublicJson | None) -> tuple[tuple[str, Any], ...]:
     pairs: Iterable[tuple[str, Any]] = (record or {}).items()
     return tuple(sorted((str(key), value) for key, value in pairs))

@@ -64,7 +64,7 @@ def _network(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learnin
     from mapl.data.encoding.public_encoder import PublicEncoder
     from mapl.students.images.convolution import ConvolutionStudent
     from mapl.students.images.network_training import require_torch
-    from mapl.students.strategies.cross_checked import Mending
+    from mapl.students.strategies.cross_checked import CrossCheck
 
     kinds = [column.kind for column in schema.columns]
     if kinds != ["image"]:
@@ -75,7 +75,7 @@ def _network(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learnin
         )
     require_torch()
     public = encoder if isinstance(encoder, PublicEncoder) else PublicEncoder.fit_public(lesson.rows, schema)
-    return Learning(NETWORK, ConvolutionStudent(), mending=Mending(public))
+    return Learning(NETWORK, ConvolutionStudent(), cross_check=CrossCheck(public))
 
 
 def _chosen(lesson: Lesson, schema: Schema, encoder: Encoder | None) -> Learning:

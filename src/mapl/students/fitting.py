@@ -19,7 +19,7 @@ from mapl.teachers.learners.estimator import fresh
 from mapl.teachers.learners.spelling import codes_of, natural
 
 if TYPE_CHECKING:
-    from mapl.students.strategies.cross_checked import Mending
+    from mapl.students.strategies.cross_checked import CrossCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,19 @@ class Learning:
         It has fit and predict, and is not fitted.
     codes_only
         Whether it takes nothing but the codes 0, 1, ...
-    mending
+    cross_check
         How labels are made better before it sees them.
     """
 
     name: str
     estimator: Any
     codes_only: bool = False
-    mending: Mending | None = None
+    cross_check: CrossCheck | None = None
 
     @property
     def encoder(self) -> Any:
         """mapl's own encoder, where the learner begins with one or labels are mended by one, None otherwise."""
-        return encoder_of(self.estimator) if self.mending is None else self.mending.encoder
+        return encoder_of(self.estimator) if self.cross_check is None else self.cross_check.encoder
 
 
 class Coded:
@@ -67,7 +67,7 @@ def fit_model(learning: Learning, lesson: Lesson) -> Any:
     Everything here is public, so a failure is told in the learner's own words.
     """
     known = lesson if lesson.answered.all() else lesson.part(np.flatnonzero(lesson.answered))
-    known = known if learning.mending is None else learning.mending(known)
+    known = known if learning.cross_check is None else learning.cross_check(known)
     names = natural(known.classes)
     present, places = np.unique(known.codes, return_inverse=True)
     if len(present) == 1:

@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from mapl.teachers.learners.learner import Learner as Learner
     from mapl.teachers.learners.learner import Predict as Predict
     from mapl.teachers.learners.learner import as_learner as as_learner
-    from mapl.teachers.learners.learner import rehearse as rehearse
     from mapl.teachers.learners.presets import PRESETS as PRESETS
     from mapl.teachers.learners.presets import Preset as Preset
     from mapl.teachers.learners.presets import preset as preset
+    from mapl.teachers.rehearsal import rehearse as rehearse
 
 _HOMES = homes_of(
     {
         "mapl.teachers.ballot": "FALLBACK Ballot",
         "mapl.teachers.engine": "Teachers fit_teachers poll",
         "mapl.teachers.learners.command": "Command",
-        "mapl.teachers.learners.learner": "Learner Predict as_learner rehearse",
+        "mapl.teachers.learners.learner": "Learner Predict as_learner",
         "mapl.teachers.learners.presets": "PRESETS Preset preset",
+        "mapl.teachers.rehearsal": "rehearse",
     }
 )
 

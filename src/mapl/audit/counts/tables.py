@@ -20,9 +20,9 @@ from mapl.release.cell_counts import CellCounts
 from mapl.release.statement.promise import promise_of
 from mapl.types import Adjacency
 
-Record = tuple[str, float, int]
+CountedRecord = tuple[str, float, int]
 """The id of a unit, a point, a label."""
-Table = tuple[Record, ...]
+Table = tuple[CountedRecord, ...]
 Tabulate = Callable[[Table], tuple[Hashable, NDArray[Any]]]
 """From records to what is told openly about the cells, and the counts that noise is added to."""
 
@@ -165,7 +165,7 @@ def audit_cells(
 
 Told = TypeVar("Told")
 """What a table turns into before noise is drawn, and can be looked up by."""
-Family = tuple[str | None, tuple[Any, ...]]
+TableFamily = tuple[str | None, tuple[Any, ...]]
 """Who the unit is, and what stays the same whatever becomes of it."""
 
 
@@ -177,7 +177,7 @@ def neighbours(
     A family has in common all that one unit does not own. If the unit may only come or go, every member is a
     neighbour of the table without it; if it may change, any two members are neighbours.
     """
-    families: dict[Family, list[Table]] = defaultdict(list)
+    families: dict[TableFamily, list[Table]] = defaultdict(list)
     for table in told:
         for mine in _owned(table, per_record=per_record):
             families[_family(table, mine, adjacency, per_record=per_record)].append(table)
@@ -200,7 +200,7 @@ def _owned(table: Table, *, per_record: bool) -> list[frozenset[int]]:
     return [frozenset(row for row, record in enumerate(table) if record[0] == unit) for unit in units]
 
 
-def _family(table: Table, mine: frozenset[int], adjacency: Adjacency, *, per_record: bool) -> Family:
+def _family(table: Table, mine: frozenset[int], adjacency: Adjacency, *, per_record: bool) -> TableFamily:
     who = None if per_record else table[min(mine)][0]
     if adjacency == "labels":
         return who, tuple((*record[:2], None if row in mine else record[2]) for row, record in enumerate(table))

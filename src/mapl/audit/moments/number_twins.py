@@ -25,7 +25,7 @@ LARGER = 8
 
 Measure = Callable[[Table, "RowMap", Floats, float], Any]
 Added = tuple[int, ...]
-Add = Callable[[Table, Any, Clip], Added]
+Adder = Callable[[Table, Any, Clip], Added]
 
 
 def numbers_of(table: Table) -> Floats:
@@ -40,7 +40,7 @@ def public_bound(table: Table, drawn: RowMap, weights: Floats, bound: float) -> 
     return NumberResiduals(drawn, weights, LEVEL, bound)
 
 
-def path_of_numbers(claims: MomentSums, drawn: RowMap, add: Add, *, measure: Measure = public_bound) -> SumUp:
+def path_of_numbers(claims: MomentSums, drawn: RowMap, add: Adder, *, measure: Measure = public_bound) -> SumUp:
     """Return the way from records to sums; honest unless a step is replaced."""
     from mapl.data.moments.number_residuals import LONGEST
     from mapl.data.moments.residuals import on_grid
@@ -81,11 +81,11 @@ def without_a_cut(table: Table, drawn: RowMap, weights: Floats, bound: float) ->
     return Uncut(drawn, weights, LEVEL, bound)
 
 
-def uncut(add: Add) -> Add:
+def uncut(add: Adder) -> Adder:
     """Let contributions be as long as they get, on the same scale."""
     return lambda table, measured, clip: add(table, measured, Clip(clip.reach * LARGER, clip.bound * LARGER))
 
 
-def squares_beside(add: Add) -> Add:
+def squares_beside(add: Adder) -> Adder:
     """Let residuals have all of the reach, and their squares stand beside them."""
     return lambda table, measured, clip: add(table, measured, Clip(int(clip.reach * clip.bound), clip.bound))

@@ -44,7 +44,7 @@ class ToldSums:
 SumUp = Callable[[Table], ToldSums]
 """From records to what is told openly, and the sums that noise is added to."""
 
-Release = Callable[[MomentSums, Sequence[ExactSums], Coins], Sequence[Floats]]
+SumsRelease = Callable[[MomentSums, Sequence[ExactSums], Coins], Sequence[Floats]]
 """From the sums of all rounds to what is told of them, in deviations of the noise."""
 
 
@@ -80,7 +80,7 @@ def audit_sums(
     *,
     adjacency: Adjacency = "add-remove",
     unit: str | None = "person",
-    release: Release = release_rounds,
+    release: SumsRelease = release_rounds,
     world: CellWorld = WORLD,
 ) -> Finding:
     """Compare what noisy sums claim with what every change of one unit does to them, exactly.
@@ -170,7 +170,7 @@ def _depends(table: Table, told: dict[Table, ToldSums], *, per_record: bool) -> 
     )
 
 
-def _is_as_priced(release: Release, claims: MomentSums) -> bool:
+def _is_as_priced(release: SumsRelease, claims: MomentSums) -> bool:
     """Say whether every number of every round gets a draw of its own, of the deviation that is paid for.
 
     The same coins are handed to the noise itself; what comes out of the release must be that, word by word.

@@ -20,9 +20,9 @@ from mapl.types import RecordAdjacency
 NAME = "semi-private"
 PUBLIC = np.array([[1.0], [2.0]])
 WORLD = SampleWorld(asked=(0.0, 1.0, 2.0), most=4)
-Rule = tuple[int, ...]
+RuleCode = tuple[int, ...]
 """How a rule labels every question of the world: two rules that agree everywhere are one."""
-Release = Callable[[Sample], Mapping[Rule, Fraction]]
+RulesRelease = Callable[[Sample], Mapping[RuleCode, Fraction]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ RELEASE_TWINS: dict[str, ReleaseTwin] = {
 }
 
 
-def law_of_draw(fall: Fraction, *, private_points: bool = False) -> Release:
+def law_of_draw(fall: Fraction, *, private_points: bool = False) -> RulesRelease:
     """Return the law of the drawn rule where an error costs a factor `fall`."""
     asked = np.array(WORLD.questions)
 
-    def law(sample: Sample) -> Mapping[Rule, Fraction]:
+    def law(sample: Sample) -> Mapping[RuleCode, Fraction]:
         X = np.array([x for x, _ in sample], dtype=float).reshape(len(sample), 1)
         y = np.array([label for _, label in sample], dtype=int)
         rules = list(Thresholds().patterns(X if private_points else PUBLIC))
-        chances: dict[Rule, Fraction] = defaultdict(Fraction)
+        chances: dict[RuleCode, Fraction] = defaultdict(Fraction)
         drawn = select([int((rule.predict(X) != y).sum()) for rule in rules], fall, by="exponential")
         for rule, chance in zip(rules, drawn, strict=True):
             chances[tuple(rule.predict(asked).tolist())] += chance
@@ -58,7 +58,7 @@ def law_of_draw(fall: Fraction, *, private_points: bool = False) -> Release:
     return law
 
 
-def audit_release(law: Release, epsilon: float, bound: Fraction, *, adjacency: RecordAdjacency) -> Finding:
+def audit_release(law: RulesRelease, epsilon: float, bound: Fraction, *, adjacency: RecordAdjacency) -> Finding:
     """Compare the claim e^epsilon <= bound with the chances of every rule on all neighbouring samples."""
     records = WORLD.records
     laws = {kinds: law(tuple(records[k] for k in kinds)) for kinds in WORLD.samples()}
@@ -97,7 +97,9 @@ def audit_release(law: Release, epsilon: float, bound: Fraction, *, adjacency: R
     )
 
 
-def _bets(mine: Mapping[Rule, Fraction], theirs: Mapping[Rule, Fraction], bound: Fraction) -> Iterator[Fraction]:
+def _bets(
+    mine: Mapping[RuleCode, Fraction], theirs: Mapping[RuleCode, Fraction], bound: Fraction
+) -> Iterator[Fraction]:
     return (p - bound * theirs.get(rule, Fraction(0)) for rule, p in mine.items())
 
 

@@ -17,10 +17,10 @@ from mapl.audit.finding import Finding, Verdict
 from mapl.errors import InvalidParameter
 from mapl.types import RecordAdjacency
 
-Record = tuple[tuple[float, ...], int]
+SampleRecord = tuple[tuple[float, ...], int]
 """The features of a record and its label, 0 or 1."""
-Sample = tuple[Record, ...]
-Law = Callable[[Sample], Sequence[Fraction]]
+Sample = tuple[SampleRecord, ...]
+PredictorLaw = Callable[[Sample], Sequence[Fraction]]
 """From a sample to the chance of label 1 for every question of the world."""
 
 ADJACENCY: dict[str, str] = {
@@ -47,7 +47,7 @@ class SampleWorld:
     most: int = 5
 
     @property
-    def records(self) -> list[Record]:
+    def records(self) -> list[SampleRecord]:
         return list(product(product(self.values, repeat=self.n_features), (0, 1)))
 
     @property
@@ -103,7 +103,7 @@ class Chances:
 
 
 def audit_predictor(
-    law: Law,
+    law: PredictorLaw,
     epsilon: float,
     *,
     name: str,

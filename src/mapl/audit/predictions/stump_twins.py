@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any
 
 from mapl.audit.finding import Finding
-from mapl.audit.predictions.samples import Law, Sample, SampleWorld, audit_predictor
+from mapl.audit.predictions.samples import PredictorLaw, Sample, SampleWorld, audit_predictor
 from mapl.errors import InvalidParameter
 from mapl.types import RecordAdjacency
 
@@ -99,7 +99,7 @@ def exact_law(
     walk: Walk = own_first,
     pads: Pads = geometric,
     own_gap: Callable[[int], Fraction] = halves,
-) -> Law:
+) -> PredictorLaw:
     """Return the law of the padded stumps at rate -ln q; honest unless a step is replaced.
 
     `own_gap` is the part of the question's gap that counts as left of the question, by the number of records.

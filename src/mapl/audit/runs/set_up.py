@@ -31,7 +31,7 @@ from mapl.release.statement.cell_promise import cells_promise
 from mapl.release.statement.promise import Promise, promise_of
 from mapl.types import RECORD, Adjacency, Budget
 
-Way = Literal["teachers", "cells", "server"]
+SetUpWay = Literal["teachers", "cells", "server"]
 
 LABELS = "labels"
 ROUNDING = 1e-6
@@ -82,7 +82,7 @@ class SetUp:
             )
 
     @property
-    def way(self) -> Way:
+    def way(self) -> SetUpWay:
         if self.settings.get("kind") == ONLINE:
             return "server"
         return "cells" if self.settings.get("method") == "cells" else "teachers"

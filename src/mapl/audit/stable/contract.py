@@ -19,9 +19,9 @@ from mapl.planning.plan import canonical
 from mapl.release.statement.promise import promise_of
 from mapl.types import Budget
 
-Table = tuple[tuple[str, Any], ...]
+TinyTable = tuple[tuple[str, Any], ...]
 """Units and what each of them says, in the order of their names."""
-Query = Callable[[Table], tuple[Any, int]]
+Query = Callable[[TinyTable], tuple[Any, int]]
 
 MOST_TABLES = 20_000
 NEGLIGIBLE = Fraction(1, 2**120)
@@ -35,7 +35,7 @@ class SmallTables:
     units: tuple[str, ...] = ("ann", "bob", "cai", "dee", "eva", "fay")
     contents: tuple[Any, ...] = (0, 1)
 
-    def tables(self) -> Iterator[Table]:
+    def tables(self) -> Iterator[TinyTable]:
         """Return every table."""
         absent = object()
         number = (len(self.contents) + 1) ** len(self.units)
@@ -46,7 +46,7 @@ class SmallTables:
         for said in product((absent, *self.contents), repeat=len(self.units)):
             yield tuple((unit, one) for unit, one in zip(self.units, said, strict=True) if one is not absent)
 
-    def neighbours(self, adjacency: Literal["add-remove", "replace-one"]) -> Iterator[tuple[Table, Table]]:
+    def neighbours(self, adjacency: Literal["add-remove", "replace-one"]) -> Iterator[tuple[TinyTable, TinyTable]]:
         """Return every pair of tables that differ in one unit, once."""
         for table in self.tables():
             for i, (unit, _) in enumerate(table):
@@ -74,7 +74,7 @@ def stable_contract(
     mechanism = StableOnce.for_task(Task(budget, 10_000, 2, 1))
     excess = _excess(mechanism, budget.epsilon)
     replies = {table: query(table) for table in crowd.tables()}
-    breaches: dict[str, tuple[Table, Table]] = {}
+    breaches: dict[str, tuple[TinyTable, TinyTable]] = {}
     worst, n_pairs = Fraction(0), 0
     for one, other in crowd.neighbours(adjacency):
         n_pairs += 1

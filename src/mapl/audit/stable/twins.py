@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mapl.audit.finding import Finding
-from mapl.audit.stable.contract import Query, SmallTables, Table, stable_contract
+from mapl.audit.stable.contract import Query, SmallTables, TinyTable, stable_contract
 from mapl.data.tables.private_rows import PrivateRows
 from mapl.data.tables.rows import n_rows
 from mapl.data.units.bags import Bagged, Bags, Partitions, Subsamples
@@ -31,23 +31,23 @@ def anybody(rows: Any) -> bool:
     return bool((rows == 1).any())
 
 
-def put_in_bags(table: Table, bags: Bags) -> Bagged:
+def put_in_bags(table: TinyTable, bags: Bags) -> Bagged:
     """Put a small table into bags."""
     rows = np.array([[said] for _, said in table], dtype=np.int64).reshape(-1, 1)
     return Bagged((PrivateRows(rows),), Identities.gathered([[unit.encode() for unit, _ in table]]), bags)
 
 
-def shards_query(table: Table) -> tuple[Any, int]:
+def shards_query(table: TinyTable) -> tuple[Any, int]:
     """Aggregate over disjoint shards."""
     return Aggregated("anybody", anybody)(put_in_bags(table, Partitions(KEY, 6)))
 
 
-def bags_query(table: Table) -> tuple[Any, int]:
+def bags_query(table: TinyTable) -> tuple[Any, int]:
     """Aggregate over bags of which every unit is in two."""
     return Aggregated("anybody", anybody)(put_in_bags(table, Partitions(KEY, N_BAGS, OCCURRENCES)))
 
 
-def subsamples_query(table: Table) -> tuple[Any, int]:
+def subsamples_query(table: TinyTable) -> tuple[Any, int]:
     """Aggregate over random subsamples, with a cap on how many of them a unit is in."""
     return Aggregated("anybody", anybody)(put_in_bags(table, SUBSAMPLES))
 
@@ -65,40 +65,40 @@ HONEST: dict[str, Query] = {
 }
 
 
-def _counts(table: Table, bags: Bags) -> Counter[bool]:
+def _counts(table: TinyTable, bags: Bags) -> Counter[bool]:
     return Counter(values_of(anybody, put_in_bags(table, bags)))
 
 
-def gap_minus_one(table: Table) -> tuple[Any, int]:
+def gap_minus_one(table: TinyTable) -> tuple[Any, int]:
     """Take max(0, gap - 1), as BTT18's Algorithm 2 is printed."""
     return leader(_counts(table, Partitions(KEY, 8)), moves=1)
 
 
-def without_occurrences(table: Table) -> tuple[Any, int]:
+def without_occurrences(table: TinyTable) -> tuple[Any, int]:
     """Forget that a unit is in s bags."""
     return leader(_counts(table, Partitions(KEY, N_BAGS, OCCURRENCES)), moves=2)
 
 
-def round_distance_up(table: Table) -> tuple[Any, int]:
+def round_distance_up(table: TinyTable) -> tuple[Any, int]:
     """Take ceil(gap / 2s) without the minus one."""
     counts, moves = _counts(table, Partitions(KEY, N_BAGS, OCCURRENCES)), 2 * OCCURRENCES
     top, second = (*sorted(counts.values(), reverse=True), 0)[:2]
     return leader(counts, moves=moves)[0], -(-(top - second) // moves)
 
 
-def by_position(table: Table) -> tuple[Any, int]:
+def by_position(table: TinyTable) -> tuple[Any, int]:
     """Cut the table into four pieces of nearly the same size: without the first row all others move up."""
     pieces = np.array_split([said for _, said in table], 4)
     return leader(Counter(len(set(piece.tolist())) == 1 for piece in pieces), moves=2)
 
 
-def leave_cap_away(table: Table) -> tuple[Any, int]:
+def leave_cap_away(table: TinyTable) -> tuple[Any, int]:
     """Pay for as many subsamples as a unit is in on average, and leave the cap away."""
     whole = Subsamples(KEY, SUBSAMPLES.n_bags, SUBSAMPLES.share, SUBSAMPLES.n_bags)
     return leader(_counts(table, whole), moves=2 * 2)
 
 
-def leave_failing_bags_out(table: Table) -> tuple[Any, int]:
+def leave_failing_bags_out(table: TinyTable) -> tuple[Any, int]:
     """Leave bags out on which the function fails, and divide by how many are left."""
     bags = put_in_bags(table, Partitions(KEY, 8))
     said = [anybody(*bags.bag(k)) for k in range(8) if n_rows(bags.bag(k)[0])]
@@ -106,7 +106,7 @@ def leave_failing_bags_out(table: Table) -> tuple[Any, int]:
     return winner, distance * 8 // max(1, len(said))
 
 
-def count_replaced_as_removed(table: Table) -> tuple[Any, int]:
+def count_replaced_as_removed(table: TinyTable) -> tuple[Any, int]:
     """Count units as if one could only come or go, where one may be replaced."""
     return counts_query(1)(table)
 

@@ -14,14 +14,3 @@ def flip_for(epsilon: float, additive: Floats) -> Floats:
     e^epsilon at f = delta/(e^epsilon - 1 + 2 delta); the other then equals e^epsilon too.
     """
     return additive / (math.expm1(min(epsilon, 700.0)) + 2 * additive)
-
-
-def pure_epsilon(inner: float, additive: float, flip: float) -> float:
-    """Return the pure epsilon of an (inner, additive)-private prediction that is flipped with the given chance.
-
-    max{ln(1 + (1 - 2f) delta/f), ln((1 - f)/((1 - 2f)(1 - delta) e^(-inner) + f))}: section 4.4 (3) of the notes,
-    at the two corners of the region of allowed pairs of probabilities.
-    """
-    up = math.log1p((1 - 2 * flip) * additive / flip)
-    down = math.log((1 - flip) / ((1 - 2 * flip) * (1 - additive) * math.exp(-inner) + flip))
-    return max(up, down)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 from mapl.bounds.bound import Bound
 from mapl.bounds.learners import agnostic_excess, uniform_deviation
@@ -27,47 +28,39 @@ from mapl.bounds.lzcw21.voting import example_8
 Labelling = Callable[..., Labels | None]
 
 
-def _passive(
-    labelling: Labelling,
-    teachers: Disagreement,
-    n: int,
-    m: int,
-    *,
-    vc: int,
-    epsilon: float,
-    delta: float,
-    beta: float,
-    rate: float,
-    source: str,
-) -> Bound:
-    """Label as many of the public rows as serve the student best."""
+class PassiveRow(NamedTuple):
+    """The letters that all rows of the table without active questions have."""
 
-    def labeller(private: int, public: int) -> Labels | None:
-        return labelling(private, public, epsilon=epsilon, delta=delta, beta=3 * beta / 4, disagreement=teachers)
+    n: int
+    m: int
+    vc: int
+    epsilon: float
+    delta: float
+    beta: float
 
-    found = student_bound(best_labels(labeller, n, m, vc, beta / 4), m, vc, beta, rate, f"LZCW21 Table 1, {source}")
-    # Where some classifier never errs, no noise condition is needed.
-    if source.startswith("realizable"):
-        kept = tuple(REALIZABLE if "Tsybakov" in line else line for line in found.assumptions)
-        return Bound(found.value, found.meaning, kept, found.terms, found.source)
-    return found
+    def bound(self, labelling: Labelling, teachers: Disagreement, rate: float, source: str) -> Bound:
+        """Label as many of the public rows as serve the student best."""
+        beta = 3 * self.beta / 4
+
+        def labeller(n: int, m: int) -> Labels | None:
+            return labelling(n, m, epsilon=self.epsilon, delta=self.delta, beta=beta, disagreement=teachers)
+
+        best = best_labels(labeller, self.n, self.m, self.vc, self.beta / 4)
+        place = f"LZCW21 Table 1, {source}, constants derived"
+        found = student_bound(best, self.m, self.vc, self.beta, rate, place)
+        # Where some classifier never errs, no noise condition is needed.
+        if source.startswith("realizable"):
+            kept = tuple(REALIZABLE if "Tsybakov" in line else line for line in found.assumptions)
+            return Bound(found.value, found.meaning, kept, found.terms, found.source)
+        return found
 
 
 def gaussian_realizable(n: int, m: int, *, vc: int, epsilon: float, delta: float, beta: float = 0.05) -> Bound:
     """Table 1, Gaussian, realizable: O~(max(d/(n epsilon)^(2/3), d/m)), constants derived."""
     check_letters(n=n, m=m, vc=vc, epsilon=epsilon, delta=delta, beta=beta)
-    return _passive(
-        gaussian_labels,
-        without_noise(vc),
-        n,
-        m,
-        vc=vc,
-        epsilon=epsilon,
-        delta=delta,
-        beta=beta,
-        rate=max(vc / (n * epsilon) ** (2 / 3), vc / m),
-        source="realizable, Gaussian, constants derived",
-    )
+    rate = max(vc / (n * epsilon) ** (2 / 3), vc / m)
+    row = PassiveRow(n, m, vc, epsilon, delta, beta)
+    return row.bound(gaussian_labels, without_noise(vc), rate, "realizable, Gaussian")
 
 
 def gaussian_noisy(
@@ -87,35 +80,17 @@ def gaussian_noisy(
     realizable row at tau = 1. Derived: d/m + (d sqrt(m)/(n epsilon))^(tau/(2 - tau)) at the best m.
     """
     check_letters(n=n, m=m, vc=vc, epsilon=epsilon, delta=delta, tau=tau, eta=eta, beta=beta)
-    return _passive(
-        gaussian_labels,
-        under_noise(vc, tau, eta),
-        n,
-        m,
-        vc=vc,
-        epsilon=epsilon,
-        delta=delta,
-        beta=beta,
-        rate=max((vc**1.5 / (n * epsilon)) ** (2 * tau / (4 - tau)), vc / m),
-        source="Tsybakov noise, Gaussian, exponent corrected, constants derived",
-    )
+    rate = max((vc**1.5 / (n * epsilon)) ** (2 * tau / (4 - tau)), vc / m)
+    row, noise = PassiveRow(n, m, vc, epsilon, delta, beta), under_noise(vc, tau, eta)
+    return row.bound(gaussian_labels, noise, rate, "Tsybakov noise, Gaussian, exponent corrected")
 
 
 def sparse_realizable(n: int, m: int, *, vc: int, epsilon: float, delta: float, beta: float = 0.05) -> Bound:
     """Table 1, sparse vector (this paper), realizable: O~(max(d^1.5/(n epsilon), d/m)), constants derived."""
     check_letters(n=n, m=m, vc=vc, epsilon=epsilon, delta=delta, beta=beta)
-    return _passive(
-        sparse_labels,
-        without_noise(vc),
-        n,
-        m,
-        vc=vc,
-        epsilon=epsilon,
-        delta=delta,
-        beta=beta,
-        rate=max(vc**1.5 / (n * epsilon), vc / m),
-        source="realizable, sparse vector, constants derived",
-    )
+    rate = max(vc**1.5 / (n * epsilon), vc / m)
+    row = PassiveRow(n, m, vc, epsilon, delta, beta)
+    return row.bound(sparse_labels, without_noise(vc), rate, "realizable, sparse vector")
 
 
 def sparse_noisy(
@@ -131,18 +106,9 @@ def sparse_noisy(
 ) -> Bound:
     """Table 1, sparse vector, under Tsybakov's condition: O~(max((d^1.5/(n epsilon))^(tau/(2 - tau)), d/m))."""
     check_letters(n=n, m=m, vc=vc, epsilon=epsilon, delta=delta, tau=tau, eta=eta, beta=beta)
-    return _passive(
-        sparse_labels,
-        under_noise(vc, tau, eta),
-        n,
-        m,
-        vc=vc,
-        epsilon=epsilon,
-        delta=delta,
-        beta=beta,
-        rate=max((vc**1.5 / (n * epsilon)) ** (tau / (2 - tau)), vc / m),
-        source="Tsybakov noise, sparse vector, constants derived",
-    )
+    rate = max((vc**1.5 / (n * epsilon)) ** (tau / (2 - tau)), vc / m)
+    row = PassiveRow(n, m, vc, epsilon, delta, beta)
+    return row.bound(sparse_labels, under_noise(vc, tau, eta), rate, "Tsybakov noise, sparse vector")
 
 
 def active_realizable(

@@ -26,6 +26,7 @@ from mapl.cli.auditing.audit_run import attack
 from mapl.cli.console import out, tell
 from mapl.cli.dialect import panels
 from mapl.cli.dialect.panels import option
+from mapl.cli.options.labels import NAMES_OR_NUMBER, count_classes
 from mapl.errors import InvalidParameter, MaplError
 from mapl.mechanisms import REGISTRY, AnyMechanism, Task, entry, make
 from mapl.release.cell_counts import CellCounts
@@ -111,7 +112,7 @@ def audit(
         None,
     ),
     delta: float | None = option(panels.BUDGET, "Failure probability that the mechanism is calibrated for.", None),
-    classes: int = option(panels.METHOD, "Number of classes.", 2),
+    classes: str = option(panels.METHOD, NAMES_OR_NUMBER, "2"),
     teachers: int | None = option(panels.METHOD, "Number of teachers.", None, show_default="enough, if enumerable"),
     max_abstentions: int = option(panels.METHOD, "Abstentions after which the mechanism halts.", 3),
     queries: int = option(panels.METHOD, "Number of questions that the adversary asks.", 40),
@@ -129,9 +130,7 @@ def audit(
         "half is read, and rehearsed on made-up records.",
         None,
     ),
-    public: Path | None = option(
-        RUNS, "Public rows to rehearse on.", None, "--public", "--rows", show_default="made up from the schema"
-    ),
+    public: Path | None = option(RUNS, "Public rows to rehearse on.", None, show_default="made up from the schema"),
     trials: int | None = option(
         RUNS, "Runs with the target, and as many without.", None, show_default="as the claim needs"
     ),
@@ -184,7 +183,8 @@ def audit(
             return examined_further(name, asked, twin=twin)
         return Subject(name, budget, n_classes, teachers, max_abstentions, queries, twin).examined()
 
-    findings = _all(examined, classes) if mechanism == EVERY else {mechanism: examined(mechanism, classes)}
+    n_classes = count_classes(classes)
+    findings = _all(examined, n_classes) if mechanism == EVERY else {mechanism: examined(mechanism, n_classes)}
     if as_json:
         listed = [{"mechanism": name, "twin": twin, **_plain(f)} for name, f in findings.items()]
         typer.echo(to_json({"findings": listed} if mechanism == EVERY else listed[0]))

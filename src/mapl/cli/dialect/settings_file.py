@@ -15,6 +15,7 @@ from typing import Any
 from typer.core import TyperArgument, TyperCommand
 
 from mapl.cli.console import warn
+from mapl.cli.dialect.complaints import complete
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.parameters import speaking_without
 
@@ -40,7 +41,12 @@ class FromFile(TyperCommand):
         if path is not None:
             tell_of_second_spend(path, rest)
             ctx.default_map = dict(self._values(path, read_options(path, str(self.name))))
-        return super().parse_args(ctx, rest)
+        try:
+            return super().parse_args(ctx, rest)
+        except Exception as complaint:
+            known = {*ctx.params, *(ctx.default_map or ())}
+            complete(complaint, [one for one in self.params if one.required and one.name not in known])
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         """Carry the verb out; no message advises an option that another verb has."""

@@ -34,9 +34,9 @@ def option_of_site(name: str, value: str | None = None) -> str:
     return called if name in AFTER_THE_PLAN else f"{called} of mapl federate"
 
 
-AFTER_THE_PLAN = frozenset({"out", "name", "rounds", "memory", "jobs", "seed", "without", "student", "test"})
+AFTER_THE_PLAN = frozenset({"out", "name", "past_rounds", "memory", "jobs", "seed", "without", "student", "test"})
 BY_PLAN = Dialect(option_of_site, lacks=frozenset({"regression"}))
 """For ``mapl site`` and ``mapl combine``."""
 
-WITHOUT_SCHEMA = replace(COMMAND_LINE, lacks=frozenset({"schema", "drop", "categories", "regression"}))
-"""Where the questions themselves say what the columns are."""
+WITHOUT_SCHEMA = replace(COMMAND_LINE, lacks=frozenset({"schema", "drop", "categories", "regression", "unit"}))
+"""Where the questions themselves say what the columns are, and every record stands for itself."""

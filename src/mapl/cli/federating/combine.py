@@ -64,7 +64,8 @@ def combine(
             typer.echo(to_json({"rounds": number, "file": str(told), "out": str(to), **sites}))
         else:
             out.print(
-                f"Round {number} is over, with {_listed(sites)}. Send {told} to all sites, for mapl site --rounds.",
+                f"Round {number} is over, with {_listed(sites)}. Send {told} to all sites, for "
+                "mapl site --past-rounds.",
                 soft_wrap=True,
             )
         return

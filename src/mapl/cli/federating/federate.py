@@ -17,7 +17,7 @@ from mapl.cli.options.budget import Delta, Epsilon, Neighbours, Unit, check_delt
 from mapl.cli.options.columns import Categories, Dropped, choices_of
 from mapl.cli.options.labels import LabelValuesText, label_values_of
 from mapl.cli.options.running import AsJson
-from mapl.cli.options.tables import ClassNames, Label, Rows, SchemaFile
+from mapl.cli.options.tables import ClassNames, Label, RowCount, SchemaFile
 from mapl.cli.options.unit import unit_of
 from mapl.data.tables.classes import Classes
 from mapl.release.statement.statement import to_json
@@ -41,7 +41,7 @@ def federate(
     schema: SchemaFile = None,
     drop: Dropped = [],  # noqa: B006 – typer reads it, and nobody else
     categories: Categories = [],  # noqa: B006
-    rows: Rows = None,
+    rows: RowCount = None,
     sites: Annotated[str, option(panels.TABLES, "Names of all sites, separated by commas.")],
     epsilon: Epsilon,
     delta: Delta,

@@ -22,7 +22,7 @@ def site(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="The folder that mapl federate wrote.")],
     private: PrivateTable,
     name: Annotated[str, option(panels.TABLES, "Which site of the plan this is.")],
-    rounds: Annotated[
+    past_rounds: Annotated[
         Path | None,
         option(
             panels.TABLES,
@@ -50,7 +50,7 @@ def site(
 
     here = Site(PlanFolder(plan), name, private, RunFolder(to), bytes_or_none(memory), jobs)
     with speaking(BY_PLAN):
-        answer = here.answer(None if rounds is None else Heard.read(rounds), seed=seed)
+        answer = here.answer(None if past_rounds is None else Heard.read(past_rounds), seed=seed)
     said = answer.statement
     if as_json:
         told = {

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from mapl.cli.console import out
+from mapl.cli.console import out, warn
 from mapl.cli.dialect.panels import TABLES, option
 from mapl.cli.options.budget import Unit
 from mapl.cli.options.columns import Categories, Dropped, choices_of
 from mapl.cli.options.labels import LabelValuesText, label_values_of
 from mapl.cli.options.running import AsJson
 from mapl.cli.options.standard_input import InputFormat, StandardInput
-from mapl.cli.options.tables import ClassNames, Labels, PrivateTable, Regression, SchemaFile
+from mapl.cli.options.tables import ClassNames, LabelColumns, PrivateTable, Regression, SchemaFile
 from mapl.cli.options.unit import unit_of
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.number_range import NumberRange
 from mapl.data.tables.schema import Schema
+from mapl.data.units.id_columns import ask_about
 from mapl.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 def check(
     *,
     private: PrivateTable,
-    label: Labels,
+    label: LabelColumns,
     public: Annotated[
         Path | None, option(TABLES, "Public rows, from which the columns are drafted otherwise.")
     ] = None,
@@ -88,6 +89,9 @@ def check(
         given = declare_alone(
             stated, label=label[0], classes=named, unit=unit, label_values=values, number_range=number_range
         )
+    asked = ask_about(given.suspects, no_unit=True)
+    if asked is not None:
+        warn(asked)
     found = owner_check(private, given)
     if as_json:
         typer.echo(json.dumps({"private": PRIVATE, **asdict(found)}, indent=2, ensure_ascii=False))

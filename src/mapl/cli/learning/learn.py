@@ -41,7 +41,7 @@ from mapl.cli.options.labels import LabelValuesText, label_values_of, tell_owner
 from mapl.cli.options.learner import learner_of
 from mapl.cli.options.running import AsJson, Engine, Jobs, RunOut, Seed
 from mapl.cli.options.standard_input import InputFormat, StandardInput
-from mapl.cli.options.tables import ClassNames, Labels, Memory, PrivateTable, Regression, Rows, SchemaFile
+from mapl.cli.options.tables import ClassNames, LabelColumns, Memory, PrivateTable, Regression, RowCount, SchemaFile
 from mapl.cli.options.unit import unit_of
 from mapl.cli.options.votes import (
     AgreementText,
@@ -63,7 +63,7 @@ from mapl.types import Budget
 def learn(
     *,
     private: PrivateTable,
-    label: Labels,
+    label: LabelColumns,
     public: PublicTable = None,
     form: InputFormat = None,
     classes: ClassNames = None,
@@ -72,7 +72,7 @@ def learn(
     schema: SchemaFile = None,
     drop: Dropped = [],  # noqa: B006 – typer reads it, and nobody else
     categories: Categories = [],  # noqa: B006 – typer reads it, and nobody else
-    rows: Rows = None,
+    rows: RowCount = None,
     memory: Memory = None,
     epsilon: Epsilon,
     delta: Delta,

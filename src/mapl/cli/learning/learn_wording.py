@@ -93,8 +93,8 @@ def _released(said: Statement, n_labels: int) -> tuple[str, str]:
     """Say what was released about the public rows; a run by moments releases sums, whose model labels them."""
     sums = StatedSums.of(asdict(said))
     if sums is not None:
-        labelled = "rows made up of the declared columns" if sums.products else "public rows"
-        return "released", f"{sums.in_words}; the linear model labels all {said.answered} {labelled}"
+        rows = "made-up rows" if sums.products else "public rows"
+        return "released", f"{sums.in_words}; the linear model labels all {said.answered} {rows}"
     asked = "public rows" if n_labels == 1 else f"questions, {n_labels} for every public row"
     return "answered", f"{said.answered} of {said.queries} {asked}, {said.abstained} abstentions"
 

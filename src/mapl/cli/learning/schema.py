@@ -18,7 +18,7 @@ from mapl.data.drafts.draft_notices import notices_of
 from mapl.data.tables.kinds import describe_kinds
 from mapl.data.units.id_columns import NO_UNIT, id_warning
 from mapl.errors import InvalidParameter
-from mapl.near_names import suggest_names
+from mapl.misspelled_names import suggest_names
 
 
 def schema(

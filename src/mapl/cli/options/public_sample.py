@@ -52,8 +52,8 @@ def measure_on_sample(
     from mapl.data.tables.kinds import describe_kinds
     from mapl.data.tables.rows import column, n_rows, names, take
     from mapl.pipeline.rehearsal.curve import measure_votes, n_fits
-    from mapl.pipeline.rehearsal.one_each import one_each
     from mapl.pipeline.rehearsal.plans import PublicSample
+    from mapl.pipeline.rehearsal.row_per_unit import draw_row_per_unit
     from mapl.pipeline.runs.inputs import declare, take_public_rows
     from mapl.teachers import as_learner
 
@@ -69,7 +69,7 @@ def measure_on_sample(
             f"2 to {MOST_CLASSES} classes. Name the column of the labels with --label."
         )
     if unit is not None and unit in (names(table) or ()):
-        kept, total = one_each(column(table, unit)), n_rows(table)
+        kept, total = draw_row_per_unit(column(table, unit)), n_rows(table)
         if len(kept) < total:
             table = take(table, kept)
             tell(

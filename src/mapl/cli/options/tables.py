@@ -27,7 +27,7 @@ Memory = Annotated[
     ),
 ]
 Label = Annotated[str, option(TABLES, "The column of the labels.")]
-Labels = Annotated[
+LabelColumns = Annotated[
     list[str],
     option(
         TABLES, "The column of the labels. Repeatable: teachers learn several labels within one budget.", "--label"
@@ -47,6 +47,6 @@ Regression = Annotated[
 SchemaFile = Annotated[
     Path | None, option(TABLES, "What the columns are (`mapl schema`).", show_default="from --public")
 ]
-Rows = Annotated[
+RowCount = Annotated[
     int | None, option(TABLES, "About how many people the private table has, as far as the public knows.")
 ]

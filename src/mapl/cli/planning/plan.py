@@ -13,6 +13,7 @@ from mapl.cli.dialect.panels import option
 from mapl.cli.options.budget import Adjacency, Delta, check_delta
 from mapl.cli.options.columns import Categories, Dropped, choices_of
 from mapl.cli.options.earlier import earlier_runs
+from mapl.cli.options.labels import NAMES_OR_NUMBER, count_classes
 from mapl.cli.options.public_sample import measure_on_sample, public_votes, refuse_private_half, refuse_several
 from mapl.cli.options.running import AsJson
 from mapl.cli.options.tables import Memory
@@ -27,7 +28,6 @@ from mapl.cli.planning.costs import (
     show_costs,
 )
 from mapl.cli.planning.plan_wording import show_answer
-from mapl.data.tables.classes import Classes
 from mapl.data.units.id_columns import NO_UNIT
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.planning import Agreement
@@ -71,7 +71,7 @@ def plan(
         str | None,
         option(
             panels.TABLES,
-            "Names of the classes, separated by commas, or how many there are.",
+            NAMES_OR_NUMBER,
             "--classes",
             "--n-classes",
             show_default="2, or those of the sample",
@@ -123,7 +123,7 @@ def plan(
     if to is not None:
         refuse_taken(to)
     check_delta(delta)
-    n_classes = _number(classes)
+    n_classes = None if classes is None else count_classes(classes)
     earlier = earlier_runs(going_on)
     compared = _adjacency(adjacency, earlier)
     unit = RECORD if unit == NO_UNIT else unit
@@ -206,16 +206,6 @@ def _wish(share: float | None, accuracy: float | None, question: Question) -> Wi
             "--want-accuracy 0.83, and it is solved for."
         )
     return wish
-
-
-def _number(classes: str | None) -> int | None:
-    """Return how many classes there are, by their names or by a number."""
-    if classes is None:
-        return None
-    try:
-        return int(classes)
-    except ValueError:
-        return len(Classes.parse(classes))
 
 
 def _adjacency(given: Adjacency | None, earlier: EarlierRuns | None) -> str:

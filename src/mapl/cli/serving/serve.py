@@ -49,13 +49,7 @@ def serve(
         panels.REQUESTS, "Rows per second, API key and worker, on average.", None, min=0.001, show_default="50000"
     ),
     most_rows: int | None = option(
-        panels.REQUESTS,
-        "Rows that one request may have.",
-        None,
-        "--most-rows",
-        "--rows",
-        min=1,
-        show_default="10000",
+        panels.REQUESTS, "Rows that one request may have.", None, min=1, show_default="10000"
     ),
     tick: float | None = option(
         panels.REQUESTS, "Replies leave after whole multiples of so many milliseconds.", None, show_default="2"

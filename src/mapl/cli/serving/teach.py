@@ -18,7 +18,7 @@ from mapl.cli.options.labels import LabelValuesText, label_values_of, tell_owner
 from mapl.cli.options.learner import learner_of
 from mapl.cli.options.running import AsJson, Engine, Jobs, RunOut, Seed
 from mapl.cli.options.standard_input import InputFormat, StandardInput
-from mapl.cli.options.tables import ClassNames, Label, Memory, PrivateTable, Rows, SchemaFile
+from mapl.cli.options.tables import ClassNames, Label, Memory, PrivateTable, RowCount, SchemaFile
 from mapl.cli.options.unit import unit_of
 from mapl.cli.options.votes import (
     AgreementText,
@@ -31,8 +31,9 @@ from mapl.cli.options.votes import (
 )
 from mapl.data.tables.classes import Classes
 from mapl.planning import Agreement
+from mapl.release.statement.promise import promise_of
 from mapl.release.statement.statement import to_json
-from mapl.types import Budget
+from mapl.types import RECORD, Budget
 
 if TYPE_CHECKING:
     from mapl.pipeline.online.teach import TaughtRun
@@ -51,7 +52,7 @@ def teach(
     schema: SchemaFile = None,
     drop: Dropped = [],  # noqa: B006 – typer reads it, and nobody else
     categories: Categories = [],  # noqa: B006 – typer reads it, and nobody else
-    rows: Rows = None,
+    rows: RowCount = None,
     memory: Memory = None,
     epsilon: Epsilon,
     delta: Delta,
@@ -153,8 +154,10 @@ def table(taught: TaughtRun, folder: Path) -> Table:
     shown.add_row(
         "epsilon planned", f"{plan.budget.epsilon:g} at delta {plan.budget.delta:g}, for all answers together"
     )
-    shown.add_row("adjacency", plan.adjacency)
-    shown.add_row("unit", plan.unit)
+    unit = None if plan.unit == RECORD else plan.unit
+    promise = promise_of(plan.adjacency, unit)  # type: ignore[arg-type]  # the promise checks it
+    shown.add_row("adjacency", promise.adjacency)
+    shown.add_row("unit", promise.unit)
     shown.add_row("columns", f"{taught.columns}; {HOW_TO_CHANGE}")
     shown.add_row("why", taught.why)
     shown.add_row("mechanism", stage.mechanism)

@@ -20,8 +20,8 @@ from mapl.errors import GuaranteeBroken, InvalidParameter
 from mapl.parameters import spell
 from mapl.types import Integers, Labels, Singles, positive_integer
 
-Kind = Literal["points", "centroids", "leaves"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+PartitionKind = Literal["points", "centroids", "leaves"]
+KINDS: tuple[PartitionKind, ...] = get_args(PartitionKind)
 
 SEED = 2021
 """Of the choice among public rows. It is public, and the same in every run."""
@@ -156,7 +156,7 @@ class Cells:
         space: CellSpace,
         n_cells: int,
         *,
-        kind: Kind = "points",
+        kind: PartitionKind = "points",
         targets: NDArray[Any] | None = None,
     ) -> Self:
         """Partition by PUBLIC rows; there are fewer cells where rows are alike, and none without a public row.

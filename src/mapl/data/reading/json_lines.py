@@ -26,7 +26,7 @@ LINES_AT_ONCE = 1 << 15
 MARK = "\ufeff"
 """What some programs write in front of a file in UTF-8."""
 
-Record = dict[str, Any]
+JsonRecord = dict[str, Any]
 
 
 class Numeral(str):
@@ -37,7 +37,7 @@ def json_blocks(path: Path, schema: Schema, torn: TornLines | None = None) -> It
     """Yield private rows in blocks, one at least, with the declared columns, label and unit included."""
     images = {one.name for one in schema.columns if one.kind == "image"}
     columns = [*schema.names, *schema.asides]
-    block: list[Record] = []
+    block: list[JsonRecord] = []
     any_yet = False
     for line in _lines(path):
         record = read_record(line)
@@ -53,7 +53,7 @@ def json_blocks(path: Path, schema: Schema, torn: TornLines | None = None) -> It
         yield _table(block, columns, images)
 
 
-def read_record(line: bytes) -> Record | None:
+def read_record(line: bytes) -> JsonRecord | None:
     """Read one line; None where it is no object. Of a key that comes twice, the last counts."""
     try:
         found = DECODER.decode(line.decode("utf-8", "replace").removeprefix(MARK).strip())
@@ -93,7 +93,7 @@ def _pixels(cell: Any) -> list[str | None] | None:
     return list(map(spell_cell, cell)) if isinstance(cell, list) else None
 
 
-def _table(block: Sequence[Record], columns: Sequence[str], images: set[str]) -> pa.Table:
+def _table(block: Sequence[JsonRecord], columns: Sequence[str], images: set[str]) -> pa.Table:
     made = {}
     for name in columns:
         cells = (record.get(name) for record in block)
@@ -112,7 +112,7 @@ def _lines(path: Path) -> Iterator[bytes]:
                 yield line
 
 
-def public_records(path: Path, *, strict: bool) -> list[Record]:
+def public_records(path: Path, *, strict: bool) -> list[JsonRecord]:
     """Read PUBLIC rows, or refuse a line that is no object, and text that is no UTF-8 where that is wanted."""
     records = []
     for number, line in enumerate(_lines(path), start=1):
@@ -130,7 +130,7 @@ def public_records(path: Path, *, strict: bool) -> list[Record]:
     return records
 
 
-def as_csv(records: Iterable[Record], columns: Sequence[str]) -> bytes:
+def as_csv(records: Iterable[JsonRecord], columns: Sequence[str]) -> bytes:
     """Write records as CSV, so that types are guessed as those of a CSV file of the same content."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -139,7 +139,7 @@ def as_csv(records: Iterable[Record], columns: Sequence[str]) -> bytes:
     return text.getvalue().encode()
 
 
-def list_columns(records: Sequence[Record]) -> dict[str, pa.Array]:
+def list_columns(records: Sequence[JsonRecord]) -> dict[str, pa.Array]:
     """Return the columns of PUBLIC records that hold lists, each list as numbers."""
     found = {name for record in records for name, cell in record.items() if isinstance(cell, list)}
     made = {}
@@ -159,7 +159,7 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-def names_of(records: Iterable[Record]) -> list[str]:
+def names_of(records: Iterable[JsonRecord]) -> list[str]:
     """Return the keys of PUBLIC records in the order in which they first come."""
     return list(dict.fromkeys(name for record in records for name in record))
 

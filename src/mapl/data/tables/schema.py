@@ -10,7 +10,7 @@ from pathlib import Path
 from mapl.data.tables.column import Column
 from mapl.data.tables.rows import Rows, is_matrix, names
 from mapl.errors import InvalidData, InvalidParameter
-from mapl.near_names import did_you_mean
+from mapl.misspelled_names import did_you_mean
 from mapl.parameters import spell, takes
 
 __all__ = ["Column", "Schema"]
@@ -140,11 +140,12 @@ class Schema:
         if with_asides:
             self.check_asides(found, what)
         if surplus:
-            leave_out = f"leave it out with {spell('drop')}, " if takes("drop") else ""
+            them = "it" if len(surplus) == 1 else "them"
+            leave_out = f"leave {them} out with {spell('drop')}, " if takes("drop") else ""
             raise InvalidData(
                 f"The {what} have {_some(surplus)}, which the schema does not declare; public and private rows "
-                f'must have the same columns. Remove it, {leave_out}or list it as "dropped" in the schema; or, if '
-                f"it is the label or says whose a row is, give it with {spell('label')} or {spell('unit')}."
+                f'must have the same columns. Remove {them}, {leave_out}or list {them} as "dropped" in the schema; '
+                f"what is the label or says whose a row is, give with {spell('label')} or {spell('unit')}."
             )
 
     def _surplus(self, found: Sequence[str]) -> list[str]:

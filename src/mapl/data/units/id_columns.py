@@ -37,6 +37,8 @@ def ask_about(listed: str | None, *, no_unit: bool) -> str | None:
     if listed is None:
         return None
     away = f"leave it out with {spell('drop')}" if takes("drop") else "remove it from the tables"
+    if not takes("unit"):
+        return _ask_for_single_records(listed, away, no_unit=no_unit)
     if no_unit:
         return (
             f"{listed} may hold ids, and no unit is declared: ids would be learned from like any other column, and "
@@ -48,6 +50,21 @@ def ask_about(listed: str | None, *, no_unit: bool) -> str | None:
         f"it with {spell('unit', 'COLUMN')}: all rows of one person are then protected together, and it is not "
         f"learned from. If every record stands for itself, say so with {spell('unit', 'none')}, and it is learned "
         f"from like any other column; if it only numbers rows, {away}."
+    )
+
+
+def _ask_for_single_records(listed: str, away: str, *, no_unit: bool) -> str:
+    """The same where single records are protected, whoever they are of, and no column can be a unit."""
+    if no_unit:
+        return (
+            f"{listed} may hold ids, which would be learned from like any other column, and several rows of one "
+            "person are protected separately. Leave one row of each person in the tables; if it only numbers rows, "
+            f"{away}."
+        )
+    raise InvalidParameter(
+        f"{listed} may hold ids, and single answers protect single records. Nothing was spent. Where a person has "
+        "several, leave one of each in the tables, or take mapl learn, which protects all of them together. If "
+        f"every record stands for itself, say so with {spell('unit', 'none')}; if it only numbers rows, {away}."
     )
 
 

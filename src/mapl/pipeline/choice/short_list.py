@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mapl.data.cells.partition import KINDS, Kind
+from mapl.data.cells.partition import KINDS, PartitionKind
 from mapl.errors import InvalidParameter
-from mapl.near_names import did_you_mean
+from mapl.misspelled_names import did_you_mean
 from mapl.teachers.learners.presets import PRESETS
 
 SELECT = "select:"
@@ -24,7 +24,7 @@ class MethodCandidate:
     name: str
     method: Literal["teachers", "cells", "moments"]
     learner: str | None = None
-    kind: Kind | None = None
+    kind: PartitionKind | None = None
 
 
 def candidates_of(method: str) -> tuple[MethodCandidate, ...]:

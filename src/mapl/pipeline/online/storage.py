@@ -21,8 +21,8 @@ from mapl.pipeline.online.panel_file import linear_content, onnx_content, store_
 from mapl.students.file.model_file import model_bytes, model_from
 from mapl.teachers import fit_teachers
 from mapl.teachers.learners.estimator import EstimatorLearner, FittedEstimator
-from mapl.teachers.panel.keeping import Kept, Stored, as_it_is, as_weights
-from mapl.teachers.panel.linear import is_linear
+from mapl.teachers.panel.keeping import KeptModel, Stored, as_it_is, as_weights
+from mapl.teachers.panel.linear_weights import is_linear
 from mapl.teachers.panel.onnx_model import OnnxModel, as_onnx
 
 STAND_IN_ROWS = 200
@@ -40,8 +40,8 @@ class KeptForm:
     """
 
     name: str
-    keep: Callable[[FittedEstimator], Kept]
-    content: Callable[[Sequence[Kept | None]], dict[str, bytes]]
+    keep: Callable[[FittedEstimator], KeptModel]
+    content: Callable[[Sequence[KeptModel | None]], dict[str, bytes]]
     stand_in: bytes | None = None
 
 

@@ -24,7 +24,7 @@ from mapl.pipeline.case import Case, Declared, PublicRows
 from mapl.pipeline.learn import Learned, learn
 from mapl.pipeline.learners import Learners
 from mapl.pipeline.methods.method import Prepared, Results
-from mapl.pipeline.place import Kept, Workplace
+from mapl.pipeline.place import KeptStudent, Workplace
 from mapl.pipeline.request import Request
 from mapl.pipeline.runs.continued import take_rest
 from mapl.pipeline.runs.fingerprint import fingerprint
@@ -219,13 +219,13 @@ class FolderPlace:
         if results.counted is not None:
             publish_cells(self.folder, results.counted, given.classes, rows)
 
-    def find_student(self, results: Results) -> Kept | None:
+    def find_student(self, results: Results) -> KeptStudent | None:
         said = results.labelled.statement.to_json()
         if self.labels:
             return find_students(self.folder, said, results.lesson)
         return publish_card(self.folder, said) if self.folder.student.exists() else None
 
-    def keep_student(self, student: Kept, results: Results) -> Kept:
+    def keep_student(self, student: KeptStudent, results: Results) -> KeptStudent:
         said = results.labelled.statement.to_json()
         if isinstance(student, tuple):
             return publish_students(self.folder, student, said)

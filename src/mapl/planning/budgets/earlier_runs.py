@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any, Self
 
 from mapl.errors import CannotCalibrate, InvalidData, InvalidParameter, MaplError
-from mapl.planning.budgets.several_runs import Promised, Together, round_safely
+from mapl.planning.budgets.several_runs import ContinuedBudget, Promised, round_safely
 from mapl.planning.plan import Plan
 from mapl.types import RECORD, Budget
 
@@ -173,9 +173,9 @@ class EarlierRuns:
         delta = sum((Fraction(run.delta) for run in self.runs), Fraction(new.delta))
         return Budget(round_safely(epsilon, upwards=True), round_safely(delta, upwards=True))
 
-    def going_on(self, allowed: Budget) -> Together:
+    def going_on(self, allowed: Budget) -> ContinuedBudget:
         """Return what the plan of one more run records about them."""
-        return Together(allowed, self.adjacency, self.unit, tuple(run.promised() for run in self.runs))
+        return ContinuedBudget(allowed, self.adjacency, self.unit, tuple(run.promised() for run in self.runs))
 
     def describe(self) -> str:
         """Say what they have promised together."""

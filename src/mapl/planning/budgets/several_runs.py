@@ -37,12 +37,13 @@ class Promised:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class ContinuedBudget:
     """The earlier runs that a run goes on from, and the budget that was allowed for all of them and the new one.
 
     Examples
     --------
-    >>> before = Together(Budget(3.0, 1e-5), "labels", "record", (Promised("january", 1.0, 1e-6, "ab", "cd"),))
+    >>> january = Promised("january", 1.0, 1e-6, "ab", "cd")
+    >>> before = ContinuedBudget(Budget(3.0, 1e-5), "labels", "record", (january,))
     >>> before.with_new(Budget(0.5, 1e-6))
     Budget(epsilon=1.5, delta=2e-06)
     """

@@ -23,7 +23,7 @@ from mapl.planning.votes.learning_curve import LearningCurve
 from mapl.planning.votes.model import ExpectedVotes
 from mapl.types import Floats
 
-Family = Literal["ladder", "ladder-then-argmax", "argmax", "confident"]
+MechanismFamily = Literal["ladder", "ladder-then-argmax", "argmax", "confident"]
 
 LINK_SLOPE = {2: 0.985 * math.sqrt(2 / math.pi), 3: 0.91 * math.sqrt(2 / math.pi)}
 """A link's chance of the winner is close to (1 + sin(slope z)) / 2 where Gaussian noise of the same price has
@@ -81,7 +81,7 @@ class TeacherCrowd:
 class Outlook:
     """An estimated plan: answered and abstained are expected numbers of questions."""
 
-    family: Family
+    family: MechanismFamily
     n_teachers: int
     limit: int | None
     asked: int
@@ -239,7 +239,7 @@ def _taken(crowd: TeacherCrowd, y: Floats, limits: NDArray[np.int64], m: int) ->
 
 def _outlook(
     crowd: TeacherCrowd,
-    family: Family,
+    family: MechanismFamily,
     limit: int | None,
     asked: int,
     win: Floats,

@@ -15,7 +15,7 @@ from mapl.mechanisms import Task, make
 from mapl.mechanisms.tables.argmax_price import MOST_SIGMA_EXACT
 from mapl.planning.planner.estimated_prices import EstimatedPrices, affordable_prices
 from mapl.planning.planner.outlook import (
-    Family,
+    MechanismFamily,
     Outlook,
     TeacherCrowd,
     limits_for,
@@ -218,7 +218,7 @@ def round_number(value: float) -> int:
 
 def best_by_family(found: list[Outlook], merit: Merit) -> list[Outlook]:
     """Return the best estimate of every kind, best first."""
-    best: dict[Family, Outlook] = {}
+    best: dict[MechanismFamily, Outlook] = {}
     for one in found:
         if one.family not in best or merit(one) > merit(best[one.family]):
             best[one.family] = one

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from mapl.planning.planner.outlook import Outlook
 
-Merit = Callable[[Outlook], tuple[float, ...]]
+OutlookMerit = Callable[[Outlook], tuple[float, ...]]
 STEPS = 5
 """How often a number of teachers between two that were tried is tried; accuracy is nearly straight in its log."""
 
 
 def fewest_teachers(
-    found: list[Outlook], best: Outlook, near: float, look: Callable[[int], list[Outlook]], merit: Merit
+    found: list[Outlook], best: Outlook, near: float, look: Callable[[int], list[Outlook]], merit: OutlookMerit
 ) -> Outlook:
     """Return the plan with the fewest teachers that comes within `near` of the best accuracy of its kind.
 

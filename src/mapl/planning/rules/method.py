@@ -36,7 +36,6 @@ class Facts:
     declared.
     """
 
-    n_public: int
     n_cells: int
     kinds: Collection[str]
     epsilon: float
@@ -95,7 +94,8 @@ def caution(facts: Facts, way: str) -> str | None:
     if "text" in facts.kinds and way in ("teachers", "cells"):
         named = f" ({', '.join(facts.texts)})" if facts.texts else ""
         return (
-            f"The rows hold text{named}. On such data moments did much better in our benchmarks than {way}: 78% "
-            "where teachers had 59% on SST-2 at epsilon 0.5 and 1, delta 1e-5, add or remove one record."
+            f"The rows hold text{named}, and moments are likely to do much better than {way}. In our benchmark of "
+            "short texts they were right on 78.6%, PATE's teachers on 57.1% (SST-2 at epsilon 0.5, delta 1e-5; "
+            "adjacency: one record is added or removed; unit: one record)."
         )
     return None

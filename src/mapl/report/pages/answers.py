@@ -16,7 +16,7 @@ from mapl.release.statement.assumptions import Assumptions
 from mapl.report.coverage import Coverage
 from mapl.report.guarantee import Guarantee, number
 from mapl.report.pages.page import LEDGER_HEAD, PLAN_DIGEST, environment
-from mapl.report.report import Record
+from mapl.report.report import PublicJson
 from mapl.report.trail import Trail
 
 HOW: Mapping[str, str] = {
@@ -64,13 +64,13 @@ class AnswersReport:
     @classmethod
     def of(
         cls,
-        statement: Record,
+        statement: PublicJson,
         *,
-        plan: Record,
+        plan: PublicJson,
         labels: pa.Table,
         classes: Classes,
-        settings: Record,
-        ledger: Sequence[Record],
+        settings: PublicJson,
+        ledger: Sequence[PublicJson],
     ) -> Self:
         """Gather the report from the public files of a run; refuse files of different runs."""
         coverage = Coverage.of(labels, classes)

@@ -59,14 +59,6 @@ def price_confident_max(
     )
 
 
-def on_mnist(effort: ReproductionEffort) -> Evidence:
-    return price_confident_max("mnist", ON_MNIST, effort, 640, 1.97, 286)
-
-
-def on_adult(effort: ReproductionEffort) -> Evidence:
-    return price_confident_max("adult", ON_ADULT, effort, 1500, 1.66, 524)
-
-
 def better(effort: ReproductionEffort) -> Evidence:
     """Compare what both mechanisms pay for one answer."""
     figures: dict[str, float] = {}
@@ -79,28 +71,27 @@ def better(effort: ReproductionEffort) -> Evidence:
     return Evidence(figures, notes=(TERMS,))
 
 
+AS_IN_PRINT = (
+    Demand("answers over those in print", least=0.93, most=1.07),
+    Demand("epsilon over that in print", least=0.93, most=1.07),
+)
+
 CLAIMS = (
     PaperClaim(
         name="2018-mnist",
         place="2018, Table 1, MNIST",
         says="Confident noisy max answers 286 of 640 questions on MNIST for epsilon 1.97 at delta 1e-5.",
         given=("votes",),
-        measure=on_mnist,
-        printed=(
-            Demand("answers over those in print", least=0.93, most=1.07),
-            Demand("epsilon over that in print", least=0.93, most=1.07),
-        ),
+        measure=lambda effort: price_confident_max("mnist", ON_MNIST, effort, 640, 1.97, 286),
+        printed=AS_IN_PRINT,
     ),
     PaperClaim(
         name="2018-adult",
         place="2018, Table 1, Adult",
         says="Confident noisy max answers about 524 of 1,500 questions on Adult for epsilon 1.66 at delta 1e-5.",
         given=("votes",),
-        measure=on_adult,
-        printed=(
-            Demand("answers over those in print", least=0.93, most=1.07),
-            Demand("epsilon over that in print", least=0.93, most=1.07),
-        ),
+        measure=lambda effort: price_confident_max("adult", ON_ADULT, effort, 1500, 1.66, 524),
+        printed=AS_IN_PRINT,
     ),
     PaperClaim(
         name="2018-better",

@@ -40,18 +40,6 @@ def price_noisy_max(data: str, effort: ReproductionEffort, questions: int, publi
     )
 
 
-def few_on_mnist(effort: ReproductionEffort) -> Evidence:
-    return price_noisy_max("mnist", effort, 100, 2.04)
-
-
-def many_on_mnist(effort: ReproductionEffort) -> Evidence:
-    return price_noisy_max("mnist", effort, 1000, 8.03)
-
-
-def on_adult(effort: ReproductionEffort) -> Evidence:
-    return price_noisy_max("adult", effort, 500, 2.66)
-
-
 def labels_on_mnist(effort: ReproductionEffort) -> Evidence:
     votes, rng = PublishedVotes.of("mnist", effort), np.random.default_rng(0)
     times = effort.choose(5, 50)
@@ -100,7 +88,7 @@ CLAIMS = (
         place="2017, Table 2, MNIST, 100 queries",
         says="100 labels of 250 teachers on MNIST cost epsilon 2.04 at delta 1e-5.",
         given=("votes",),
-        measure=few_on_mnist,
+        measure=lambda effort: price_noisy_max("mnist", effort, 100, 2.04),
         printed=(Demand("epsilon over that in print", least=0.98, most=1.02),),
     ),
     PaperClaim(
@@ -108,7 +96,7 @@ CLAIMS = (
         place="2017, Table 2, MNIST, 1,000 queries",
         says="1,000 labels on MNIST cost epsilon 8.03 at delta 1e-5, at most.",
         given=("votes",),
-        measure=many_on_mnist,
+        measure=lambda effort: price_noisy_max("mnist", effort, 1000, 8.03),
         printed=(Demand("epsilon over that in print", most=1.02),),
     ),
     PaperClaim(
@@ -124,7 +112,7 @@ CLAIMS = (
         place="2018, Table 1, Adult by noisy max of 2017",
         says="500 labels on Adult cost epsilon 2.66 at delta 1e-5, at most.",
         given=("votes",),
-        measure=on_adult,
+        measure=lambda effort: price_noisy_max("adult", effort, 500, 2.66),
         printed=(Demand("epsilon over that in print", least=0.9, most=1.02),),
     ),
     PaperClaim(

@@ -12,7 +12,7 @@ from mapl.students.exports import steps
 from mapl.students.exports.onnx_graph import OnnxGraph
 from mapl.students.exports.steps import Steps
 
-Values = dict[str, Any]
+OnnxValues = dict[str, Any]
 
 
 def take_steps(graph: OnnxGraph, rows: str, taken: Steps) -> str:
@@ -22,16 +22,16 @@ def take_steps(graph: OnnxGraph, rows: str, taken: Steps) -> str:
     return rows
 
 
-def _single(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _single(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     return graph.as_double(graph.add("Cast", rows, to=graph.types.FLOAT))
 
 
-def _linear(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _linear(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     product = graph.add("MatMul", rows, graph.constant(values["weights"]))
     return graph.add("Add", product, graph.constant(values["offsets"]))
 
 
-def _project(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _project(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     centred = graph.add(
         "Sub", _on_grid(graph, rows, values["grid"], values["limit"]), graph.constant(values["mean"])
     )
@@ -44,7 +44,7 @@ def _on_grid(graph: OnnxGraph, rows: str, step: float, limit: float) -> str:
     return graph.add("Mul", graph.add("Round", near), graph.constant(step))
 
 
-def _feature_map(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _feature_map(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     """Everything up to the last product is exact, as in mapl: whole numbers of at most 53 bits."""
     steps_per_one = graph.constant(values["steps"])
     cut = _clip(graph, rows, -values["limit"], values["limit"])
@@ -76,15 +76,15 @@ def _power_of_two(graph: OnnxGraph, rows: str, bits: int) -> str:
     return graph.add("Pow", two, graph.add("Sub", graph.constant(float(bits)), exponent))
 
 
-def _above(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _above(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     return graph.as_double(graph.add("Greater", rows, graph.constant(values["threshold"])))
 
 
-def _relu(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _relu(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     return graph.add("Relu", rows)
 
 
-def _kernel(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _kernel(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     anchors = values["anchors"]
     own = graph.add("ReduceSum", graph.add("Mul", rows, rows), graph.constant(np.array([1])), keepdims=1)
     product = graph.add("MatMul", rows, graph.constant(-2.0 * anchors.T))
@@ -94,7 +94,7 @@ def _kernel(graph: OnnxGraph, rows: str, values: Values) -> str:
     return graph.add("Add", told, graph.constant(values["offsets"]))
 
 
-def _trees(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _trees(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     """The runtime adds leaves up in 32 bits: this step alone is good to seven digits."""
     roots, value = values["roots"], values["value"]
     n_nodes = len(value)
@@ -123,7 +123,7 @@ def _trees(graph: OnnxGraph, rows: str, values: Values) -> str:
     return graph.add("Add", graph.as_double(told), graph.constant(values["base"]))
 
 
-def _votes(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _votes(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     total = ""
     for member in values["members"]:
         chances = take_steps(graph, rows, member)
@@ -139,18 +139,18 @@ def _n_classes(member: Steps) -> int:
     return len(told["base" if "base" in told else "offsets"])
 
 
-def _softmax(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _softmax(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     return graph.add("Softmax", rows, axis=1)
 
 
-def _scale(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _scale(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     told = graph.add("Log", graph.add("Max", rows, graph.constant(values["least"])))
     centred = graph.add("Sub", told, graph.add("ReduceMean", told, axes=[1], keepdims=1))
     scaled = graph.add("Mul", centred, graph.constant(values["slope"]))
     return graph.add("Softmax", graph.add("Add", scaled, graph.constant(values["offsets"])), axis=1)
 
 
-def _cut(graph: OnnxGraph, rows: str, values: Values) -> str:
+def _cut(graph: OnnxGraph, rows: str, values: OnnxValues) -> str:
     return _clip(graph, rows, values["low"], values["high"])
 
 
@@ -158,7 +158,7 @@ def _clip(graph: OnnxGraph, rows: str, low: float, high: float) -> str:
     return graph.add("Clip", rows, graph.constant(low), graph.constant(high))
 
 
-WRITERS: dict[str, Callable[[OnnxGraph, str, Values], str]] = {
+WRITERS: dict[str, Callable[[OnnxGraph, str, OnnxValues], str]] = {
     steps.SINGLE: _single,
     steps.PROJECT: _project,
     steps.FEATURE_MAP: _feature_map,

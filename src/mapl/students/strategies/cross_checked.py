@@ -32,7 +32,7 @@ LEAST_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mending:
+class CrossCheck:
     """Relabels and weighs the rows of a lesson by the encoder of its run."""
 
     encoder: PublicEncoder

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,19 +11,11 @@ from numpy.typing import NDArray
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.rows import Rows
 from mapl.data.tables.schema import Schema
-from mapl.engines.address import LOCAL
-from mapl.engines.cluster import Trouble, result_of, submit_alike
-from mapl.engines.opening import open_cluster
 from mapl.errors import InvalidParameter
 from mapl.teachers.learners.command import Command, CommandLearner
 from mapl.teachers.learners.estimator import EstimatorLearner
 from mapl.teachers.learners.function import FunctionLearner
 from mapl.teachers.learners.presets import preset
-from mapl.teachers.workers.afar import let_start_processes
-from mapl.teachers.workers.dispatch import bench, pickle_learner
-from mapl.teachers.workers.pool import n_workers, workers
-from mapl.teachers.workers.stillness import Standstill
-from mapl.teachers.workers.worker import DIED, rehearse_in_worker
 from mapl.types import Labels
 
 if TYPE_CHECKING:
@@ -82,63 +72,3 @@ def as_learner(
         f"The learner is of type {type(given).__name__}; hand over the name of a preset, an estimator with fit and "
         "predict, a function train(X, y) that returns a prediction function, or a Command."
     )
-
-
-def rehearse(
-    learner: Learner,
-    public_rows: Rows,
-    n_classes: int,
-    *,
-    n_jobs: int = -1,
-    time_limit: float | None = None,
-    engine: str = LOCAL,
-) -> None:
-    """Try a learner on public rows with made-up labels, before any private row is read.
-
-    The rehearsal runs where teachers will run, so it also finds a learner that cannot be sent there.
-
-    Raises
-    ------
-    InvalidParameter
-        If it fails, with the learner's own words; they can only speak of public rows.
-    """
-    cluster = open_cluster(engine, n_workers(n_jobs))
-    if cluster is None:
-        words = _failure(learner, public_rows, n_classes, n_workers(n_jobs), time_limit)
-    else:
-        sent = pickle_learner(learner), public_rows, n_classes, time_limit
-        words = result_of(cluster, submit_alike(cluster, rehearse_afar, *sent))
-    if words:
-        raise InvalidParameter(
-            f"The learner {learner.name} failed in a rehearsal on public rows with made-up labels: {words[:1000]}. "
-            "Nothing private was read. Correct the learner or its settings, or give it more time, and try again."
-        )
-
-
-def rehearse_afar(sent: bytes, public_rows: Rows, n_classes: int, time_limit: float | None) -> str:
-    """Rehearse on a worker of a cluster, in a process of its own as teachers have it."""
-    try:
-        learner = pickle.loads(sent)
-    except Exception as failure:
-        raise Trouble(
-            f"a worker cannot load the learner ({type(failure).__name__}); its module must be installed everywhere"
-        ) from None
-    let_start_processes()
-    return _failure(learner, public_rows, n_classes, 1, time_limit)
-
-
-def _failure(learner: Learner, public_rows: Rows, n_classes: int, n: int, time_limit: float | None) -> str:
-    """Return in words what goes wrong in a rehearsal, if anything.
-
-    It learns from a sample and answers every row: one question that no teacher can answer would fail them all.
-    """
-    with bench(learner, "vote", n_classes=n_classes, questions=public_rows, time_limit=time_limit) as job:
-        try:
-            with workers(n, fresh=job.isolated) as lent:
-                (done,) = lent.first_done([lent.submit(rehearse_in_worker, job)], time_limit)
-                words: str = done.result()
-                return words
-        except BrokenExecutor:
-            return DIED
-        except Standstill as standstill:
-            return standstill.words

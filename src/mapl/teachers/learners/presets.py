@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidParameter
-from mapl.near_names import did_you_mean
+from mapl.misspelled_names import did_you_mean
 from mapl.parameters import spell
 from mapl.planning.rules.method import METHODS
 

@@ -13,10 +13,10 @@ from mapl.data.tables.classes import UNKNOWN
 from mapl.data.tables.rows import Rows
 from mapl.teachers.learners.estimator import EstimatorLearner, FittedEstimator
 from mapl.teachers.learners.spelling import codes_of
-from mapl.teachers.panel.linear import Weights, weights_of
+from mapl.teachers.panel.linear_weights import Weights, weights_of
 from mapl.types import Labels, Silent
 
-Kept = Any
+KeptModel = Any
 """What is kept of one teacher: `Weights`, `Onnx` or the model itself, which becomes `Stored`. Private."""
 
 
@@ -36,7 +36,7 @@ class Keeping:
     """
 
     learner: EstimatorLearner
-    keep: Callable[[FittedEstimator], Kept]
+    keep: Callable[[FittedEstimator], KeptModel]
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class Keeping:
     def prepare(self, questions: Rows) -> Rows:
         return self.learner.prepare(questions)
 
-    def train(self, rows: Rows, labels: Labels, *, n_classes: int, seed: int) -> Kept:
+    def train(self, rows: Rows, labels: Labels, *, n_classes: int, seed: int) -> KeptModel:
         return self.keep(self.learner.train(rows, labels, n_classes=n_classes, seed=seed))
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from mapl.data.tables.rows import Rows, is_sparse
 from mapl.data.units.shards import Sharded
 from mapl.teachers.learners.spelling import natural
-from mapl.teachers.panel.linear import MOST, LinearPanel, Weights
+from mapl.teachers.panel.linear import LinearPanel
+from mapl.teachers.panel.linear_weights import MOST, Weights
 from mapl.teachers.together.family import Solved, Stack, TeacherFamily
 from mapl.teachers.together.networks import Network, Networks
 from mapl.teachers.together.recognition import Syllabus, sound

@@ -17,13 +17,14 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapl.import_path import put_current_folder_last
 from mapl.teachers.learners.spelling import one_per_row
@@ -170,14 +171,24 @@ def rehearse_in_worker(job: TeacherTask) -> str:
 
 def _complaint(job: TeacherTask) -> str:
     try:
-        questions = read_questions(job)
-        rows, labels = pickle.loads(job.sample.read_bytes())
-        learner = pickle.loads(job.learner.read_bytes())
-        with _undisturbed(job, seed=0):
-            predict = learner.train(rows, labels, n_classes=job.n_classes, seed=0)
-            codes = np.frombuffer(_votes(job, predict, questions), dtype=VOTE)
+        codes = rehearsed_votes(job, _undisturbed(job, seed=0))
     except BaseException as failure:
         return f"{type(failure).__name__}: {failure}"
+    return objection_to(codes, job)
+
+
+def rehearsed_votes(job: TeacherTask, surroundings: AbstractContextManager[None]) -> NDArray[Any]:
+    """Return the votes of a teacher that learned from the public sample; what it needs is loaded before."""
+    questions = read_questions(job)
+    rows, labels = pickle.loads(job.sample.read_bytes())
+    learner = pickle.loads(job.learner.read_bytes())
+    with surroundings:
+        predict = learner.train(rows, labels, n_classes=job.n_classes, seed=0)
+        return np.frombuffer(_votes(job, predict, questions), dtype=VOTE)
+
+
+def objection_to(codes: NDArray[Any], job: TeacherTask) -> str:
+    """Return in words what speaks against the votes of a rehearsal, if anything."""
     if ((codes < 0) | (codes >= job.n_answers)).all():
         asked = "one of the declared classes" if job.n_answers == job.n_classes else "a probability"
         return f"none of its predictions is {asked}"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mapl.errors import InvalidParameter
 from mapl.noise import Coins
-from mapl.prediction.hypotheses.boxes.sheets import Sheet, Values
+from mapl.prediction.hypotheses.boxes.sheets import Sheet, SheetValues
 from mapl.prediction.hypotheses.draw import LAW_BITS, Ball, as_numerator, as_rate, as_selection, cumulate, pick
 from mapl.prediction.hypotheses.line.switches import MOST_LISTED
 from mapl.prediction.hypotheses.listed import ListedErrors, one_point
@@ -103,7 +103,7 @@ class BoxErrors(Silent):
     """Errors of the empty box and of every strip's boxes; ``best_gains`` has the best gain of each strip."""
 
     n_ones: int
-    values: Values
+    values: SheetValues
     features: tuple[int, ...]
     sheets: tuple[Sheet, ...]
     strips: Strips

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mapl.errors import InvalidParameter
 from mapl.prediction.hypotheses.boxes.boxes import BoxErrors, Strips
-from mapl.prediction.hypotheses.boxes.sheets import Sheet, Values, every_sheet, sum_weights
+from mapl.prediction.hypotheses.boxes.sheets import Sheet, SheetValues, every_sheet, sum_weights
 from mapl.prediction.hypotheses.finite import sauer
 from mapl.prediction.hypotheses.protocol import Hypothesis, Points
 from mapl.prediction.hypotheses.sample import BuiltIn, as_ones, as_points
@@ -70,7 +70,7 @@ class Rectangles(BuiltIn):
 class RectanglePatterns(Silent):
     """The empty set, and in every strip of every sheet the boxes that touch points on all sides."""
 
-    values: Values
+    values: SheetValues
     features: tuple[int, ...]
     sheets: tuple[Sheet, ...]
     strips: Strips

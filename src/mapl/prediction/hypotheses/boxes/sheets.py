@@ -21,7 +21,7 @@ from mapl.types import Flags, Integers, Silent
 FEW = 1 << 29
 """Of fewer records than this all sums fit half a word, which makes them twice as fast."""
 Range = tuple[int, int]
-Values = tuple[Points, ...]
+SheetValues = tuple[Points, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,7 +82,7 @@ def last_up_to(flags: Flags) -> Integers:
     return np.maximum.accumulate(np.where(flags, np.arange(flags.shape[1]), -1), axis=1)
 
 
-def every_sheet(points: Points, values: Values) -> Iterator[Sheet]:
+def every_sheet(points: Points, values: SheetValues) -> Iterator[Sheet]:
     """Yield the sheets of all ranges of all features but the last two."""
     places = np.stack([np.searchsorted(v, column) for v, column in zip(values, points.T, strict=True)])
     *outer, x, y = places
@@ -102,7 +102,7 @@ def grid(shape: tuple[int, int], x: Places, y: Places, some: Flags) -> Flags:
     return marked
 
 
-def sum_weights(points: Points, weights: Integers, values: Values, ranges: tuple[Range, ...]) -> Integers:
+def sum_weights(points: Points, weights: Integers, values: SheetValues, ranges: tuple[Range, ...]) -> Integers:
     """Return the weights of a sample within the ranges, summed up to every x and y.
 
     Slot 2i + 1 is the i-th value itself and slot 2i what lies between it and the one before, so row 2b + 1 less

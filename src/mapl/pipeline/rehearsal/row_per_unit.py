@@ -10,14 +10,14 @@ from mapl.data.units.unit_names import unit_names
 from mapl.types import Integers
 
 
-def one_each(ids: Any) -> Integers:
+def draw_row_per_unit(ids: Any) -> Integers:
     """Return the numbers of rows, in order, one drawn by lot for every unit; rows that name nobody stay out.
 
     A forecast counts units, not rows, so this is also what makes the sample as large as it says.
 
     Examples
     --------
-    >>> len(one_each(["a", "b", "a", None]))
+    >>> len(draw_row_per_unit(["a", "b", "a", None]))
     2
     """
     names = unit_names(ids)

@@ -18,7 +18,7 @@ from mapl.data.tables.rows import n_rows
 from mapl.students.images import kernel
 from mapl.students.images.kernel import PENALTY, SHARPNESS, typical_gap
 from mapl.students.lesson import Lesson
-from mapl.students.strategies.cross_checked import Mending, score_left_out
+from mapl.students.strategies.cross_checked import CrossCheck, score_left_out
 
 TEN = Classes(tuple("0123456789"))
 
@@ -65,7 +65,7 @@ def test_of_very_many_rows_the_others_are_predicted(monkeypatch: pytest.MonkeyPa
 def test_labels_get_better_and_the_doubtful_ones_hardly_count() -> None:
     rows, truth, encoder = digits()
     labels = noisy(truth)
-    mended = Mending(encoder)(Lesson(rows, labels, TEN))
+    mended = CrossCheck(encoder)(Lesson(rows, labels, TEN))
     assert n_rows(mended.rows) == 700
     assert mended.weights is not None
     right = mended.codes == truth
@@ -78,9 +78,9 @@ def test_labels_get_better_and_the_doubtful_ones_hardly_count() -> None:
 def test_a_row_that_comes_again_does_not_tell_its_own_label() -> None:
     rows, truth, encoder = digits()
     labels = noisy(truth)
-    once = Mending(encoder)(Lesson(rows, labels, TEN))
+    once = CrossCheck(encoder)(Lesson(rows, labels, TEN))
     thrice = Lesson(pa.concat_tables([rows] * 3), np.tile(labels, 3), TEN)
-    mended = Mending(encoder)(thrice)
+    mended = CrossCheck(encoder)(thrice)
     assert mended.rows.equals(once.rows)
     assert np.array_equal(mended.codes, once.codes)
     assert mended.weights is not None
@@ -92,6 +92,6 @@ def test_copies_of_a_row_speak_for_their_classes_by_their_weights() -> None:
     rows, truth, encoder = digits()
     both = np.concatenate([truth, (truth + 1) % 10]).astype(np.int32)
     weights = np.repeat([0.4, 0.6], 700)
-    mended = Mending(encoder)(Lesson(pa.concat_tables([rows] * 2), both, TEN, weights=weights))
+    mended = CrossCheck(encoder)(Lesson(pa.concat_tables([rows] * 2), both, TEN, weights=weights))
     assert n_rows(mended.rows) == 700
     assert (mended.codes == (truth + 1) % 10).mean() > 0.95
