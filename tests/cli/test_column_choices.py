@@ -119,6 +119,22 @@ def test_plans_take_them_with_a_sample(mapl: Mapl, tables: Path, monkeypatch: py
     assert "--drop belongs to --public-sample" in ran.stderr
 
 
+def test_a_column_that_the_private_table_alone_has_is_left_out(mapl: Mapl, tables: Path) -> None:
+    table = pa.csv.read_csv(tables / "private.csv")
+    pa.csv.write_csv(table.append_column("insurer", [["one"] * len(table)]), tables / "private.csv")
+    ran = mapl(*LEARN, "--drop", "row")
+    assert ran.code == 2
+    assert "have column 'insurer', which the schema does not declare" in ran.stderr
+    assert "leave it out with --drop, or list it" in ran.stderr
+    assert not (tables / "run").exists()
+    ran = mapl(*LEARN, "--drop", "row", "--drop", "insurer")
+    assert ran.code == 0, ran.stderr
+    assert Schema.read(tables / "run" / "public" / "schema.json").dropped == ("row", "insurer")
+    ran = mapl(*LEARN[:-1], "again", "--drop", "agee")  # nearly a column that there is
+    assert ran.code == 2
+    assert "Did you mean 'age'?" in ran.stderr
+
+
 @pytest.mark.parametrize("verb", ["schema", "learn", "teach", "check", "plan"])
 @pytest.mark.parametrize(
     ("choices", "words"),

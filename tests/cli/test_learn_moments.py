@@ -112,7 +112,7 @@ def test_one_person_with_very_many_records_counts_once(mapl: Callable[..., Any])
     ("more", "words"),
     [
         (("--delta", 0), "needs a positive delta, for example 1e-6. Cells need none."),
-        (("--epsilon", 28), "noise is calibrated up to 27"),
+        (("--epsilon", 28), "noise is calibrated up to 27, and beyond 10 it promises hardly anything. Choose"),
         (("--delta", 1e-30), "it must be 0 or at least 1e-15"),
         (("--adjacency", "replace-one"), "needs a column of ids"),
         (("--unit", "nobody"), "nobody"),

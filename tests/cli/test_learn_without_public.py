@@ -74,7 +74,9 @@ def test_a_schema_is_enough(mapl: Mapl, clinic: Any, schema: Path) -> None:
 
 
 def test_python_does_the_same(mapl: Mapl, clinic: Any, schema: Path) -> None:
-    assert mapl(*command(clinic, schema, "--seed", 3)).code == 0
+    ran = mapl(*command(clinic, schema, "--seed", 3))
+    assert ran.code == 0
+    assert "labels all 3000 made-up rows" in " ".join(ran.stdout.replace("│", " ").split())
     table = pa.parquet.read_table(clinic.private)
     face = PrivateClassifier(
         epsilon=20.0, delta=1e-5, classes=("no", "yes"), schema=Schema.read(schema), seed=3, n_jobs=1

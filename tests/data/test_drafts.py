@@ -13,6 +13,7 @@ from mapl.data import conform, draft_schema
 from mapl.data.drafts.draft_notices import notices_of
 from mapl.data.drafts.draft_schema import change_schema
 from mapl.data.tables.column import Column
+from mapl.data.tables.column_choices import ColumnChoices
 from mapl.data.tables.kinds import describe_kinds
 from mapl.data.tables.schema import Schema
 from mapl.errors import InvalidData, InvalidParameter
@@ -192,8 +193,6 @@ def test_a_schema_without_choices_is_written_as_ever() -> None:
 
 
 def test_a_given_schema_is_changed_by_the_same_choices() -> None:
-    from mapl.data.tables.column_choices import ColumnChoices
-
     given = draft_schema(TABLE, label="y")
     changed = change_schema(given, TABLE, ColumnChoices(("weight",), ("age",)))
     assert changed == draft_schema(TABLE, label="y", drop=["weight"], categories=["age"])
@@ -205,7 +204,7 @@ def test_a_given_schema_is_changed_by_the_same_choices() -> None:
     [
         ({"drop": ["weigt"]}, "drop names 'weigt'.*Did you mean 'weight'"),
         ({"categories": ["Towm"]}, "categories names 'Towm'.*Did you mean 'town'"),
-        ({"drop": ["xyz"]}, "Name some of 'age', 'weight', 'town'"),
+        ({"categories": ["xyz"]}, "Name some of 'age', 'weight', 'town'"),
         ({"drop": ["y"]}, "which is the label or the unit"),
         ({"drop": ["age"], "categories": ["age"]}, "both name 'age'"),
         ({"drop": ["age", "weight", "town"]}, "no columns"),
@@ -216,6 +215,13 @@ def test_choices_that_cannot_be_kept(choices: dict[str, Any], message: str) -> N
         draft_schema(TABLE, label="y", **choices)
     with pytest.raises(InvalidParameter, match="matrix"):
         draft_schema(np.eye(3), drop=["x0"])
+
+
+def test_what_is_dropped_may_be_a_column_of_the_private_table_alone() -> None:
+    given = draft_schema(TABLE, label="y")
+    dropped = draft_schema(TABLE, label="y", drop=["insurer"])
+    assert (dropped.columns, dropped.dropped) == (given.columns, ("insurer",))
+    assert change_schema(given, TABLE, ColumnChoices(("insurer",))) == dropped
 
 
 def test_kinds_in_one_line() -> None:

@@ -188,3 +188,11 @@ def test_an_empty_entry_of_somebody_else_changes_no_digest() -> None:
     beside = pa.table({"number": [*awkward, None]})
     first, second = list(digests(alone, None)), list(digests(beside, None))
     assert first == second[:3]
+
+
+def test_a_column_of_a_wide_table_is_found_without_listing_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({f"x{j}": [j] for j in range(40)})
+    monkeypatch.setattr("mapl.data.tables.rows.names", lambda rows: pytest.fail("takes the square of the width"))
+    assert of.column(table, "x7").to_pylist() == [7]
+    with pytest.raises(InvalidData, match="There is no column 'x40'"):
+        of.column(table, "x40")

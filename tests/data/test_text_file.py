@@ -101,3 +101,29 @@ def test_twins_are_named_where_names_are_stored_and_nowhere_else(tmp_path: Path,
     with pytest.raises(InvalidData, match="two columns of one name, or no line with names") as refused:
         read_table(written(tmp_path, ".tsv", ROWS, header), what="rows", schema=schema)
     assert "town" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", [".csv", ".csv.gz", ".tsv", ".jsonl"])
+def test_public_rows_are_held_by_pyarrow_alone(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its threads let go of objects of Python's too late for a command that ends at once, and abort it."""
+    given: list[str] = []
+
+    def read(source: pa.NativeFile, **options: object) -> pa.Table:
+        given.append(type(source).__name__)
+        return original_read(source, **options)
+
+    def reader(content: object) -> pa.NativeFile:
+        assert isinstance(content, pa.Buffer)  # bytes belong to Python
+        return original_reader(content)
+
+    original_read, original_reader = pa.csv.read_csv, pa.BufferReader
+    monkeypatch.setattr(pa.csv, "read_csv", read)
+    monkeypatch.setattr(pa, "BufferReader", reader)
+    if name == ".jsonl":
+        path = tmp_path / "table.jsonl"
+        path.write_text('{"age": 61, "town": "Bonn"}\n' * 3, encoding="utf-8")
+    else:
+        path = written(tmp_path, name, ROWS)
+    assert len(read_table(path, what="public rows")) in (3, len(ROWS))
+    assert given
+    assert {*given} <= {"OSFile", "BufferReader"}

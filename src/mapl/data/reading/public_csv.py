@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,14 +16,11 @@ from mapl.data.reading.sound_text import sound
 from mapl.data.reading.text_file import WholeLineEnds, open_text, separator
 from mapl.errors import InvalidData
 
-BLOCKS = (None, 1 << 27, (1 << 31) - 1)
-"""How many bytes are parsed at once, at first as many as pyarrow thinks best; no row may be longer than a block. A
-private label beside public features may be of any length, and no length of it refuses the file."""
+LARGEST_BLOCK = (1 << 31) - 1
+"""How many bytes are parsed at once at most. What is shorter is one block, without borders inside: a private label
+beside public features may be of any length, and none says how others are read."""
 
 NOT_UTF8 = "{path} is not text in UTF-8; save it again with that encoding."
-
-LONGER = "straddles two block boundaries"
-"""How pyarrow says that a row is longer than a block."""
 
 
 def read_public_csv(
@@ -35,52 +33,56 @@ def read_public_csv(
     content
         What the file says, where it is no CSV file itself.
     """
+    if content is None:
+        text, delimiter = _content_of(path, skip), separator(path)
+    else:
+        text, delimiter = _hold(io.BytesIO(content)), ","
     kept = [name for name in as_text if name in header]
-    table = _guessed_csv(path, header, skip, dict.fromkeys(kept, pa.large_binary()), content)
+    types: dict[str, Any] = dict.fromkeys(kept, pa.large_binary())
+    while True:
+        try:
+            table = _parse(text, delimiter, header, skip, types)
+            break
+        except (
+            pa.ArrowInvalid
+        ) as failure:  # the first guess of a column failed: it is tried as numbers, then as text
+            name = _failing_column(failure, header)
+            if name is None or types.get(name) == pa.string():
+                raise _unreadable(path, failure) from None
+            types = types | {name: pa.string() if name in types else pa.float64()}
+    if pa.binary() in table.schema.types:  # what pyarrow makes of text in another encoding
+        raise InvalidData(NOT_UTF8.format(path=path))
     for name in kept:
         table = table.set_column(header.index(name), name, sound(table.column(name)))
     return table
 
 
-def _guessed_csv(
-    path: Path, header: list[str], skip: int, types: dict[str, Any], content: bytes | None = None
-) -> pa.Table:
-    """Read public rows; where a first guess fails, a column is tried as numbers, and then as text."""
-    blocks = iter(BLOCKS)
-    size = next(blocks)
-    while True:
-        try:
-            if content is None:
-                table = _csv(path, header, skip, types, size)
-            else:
-                table = _parse(io.BytesIO(content), ",", header, skip, types, size)
-        except pa.ArrowInvalid as failure:
-            if LONGER in str(failure) and (size := next(blocks, None)):
-                continue
-            name = _failing_column(failure, header)
-            if name is None or types.get(name) == pa.string():
-                raise _unreadable(path, failure) from None
-            types = types | {name: pa.string() if name in types else pa.float64()}
-        else:
-            if pa.binary() in table.schema.types:  # what pyarrow makes of text in another encoding
-                raise InvalidData(NOT_UTF8.format(path=path))
-            return table
-
-
-def _csv(path: Path, header: list[str], skip: int, types: dict[str, Any], size: int | None) -> pa.Table:
+def _content_of(path: Path, skip: int) -> pa.Buffer:
     with open_text(path) as opened:
         if not any(line.strip() for number, line in enumerate(opened) if number >= skip):
             raise InvalidData(f"{path} has no rows below its header; expected one row per record.")
-    with open_text(path) as opened:
-        return _parse(opened, separator(path), header, skip, types, size)
+        opened.seek(0)
+        return _hold(opened)
 
 
-def _parse(
-    source: IO[bytes], delimiter: str, header: list[str], skip: int, types: dict[str, Any], size: int | None
-) -> pa.Table:
+def _hold(opened: IO[bytes]) -> pa.Buffer:
+    """Read a whole stream into memory of pyarrow's own.
+
+    pyarrow lets go of what it has read in threads that may outlive a command that fails right afterwards. Where
+    that is an object of Python's, such a thread ends the process in the middle of its end, with a code of its own.
+    """
+    held = pa.BufferOutputStream()
+    shutil.copyfileobj(opened, held)
+    return held.getvalue()
+
+
+def _parse(text: pa.Buffer, delimiter: str, header: list[str], skip: int, types: dict[str, Any]) -> pa.Table:
+    source: Any = pa.BufferReader(text)
     return pa.csv.read_csv(
-        WholeLineEnds(source),
-        read_options=pa.csv.ReadOptions(column_names=header, skip_rows=skip, block_size=size),
+        source if text.size < LARGEST_BLOCK else WholeLineEnds(source),
+        read_options=pa.csv.ReadOptions(
+            column_names=header, skip_rows=skip, block_size=min(text.size + 1, LARGEST_BLOCK)
+        ),
         parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa.csv.ConvertOptions(column_types=types, null_values=list(MISSING_NUMBERS)),
     )

@@ -33,6 +33,8 @@ class ColumnChoices:
     def refuse_unknown(self, known: Sequence[str], asides: Sequence[str] = ()) -> None:
         """Refuse names that are not among the public columns, and say which may have been meant.
 
+        What is dropped need not be there: a private table may have columns that public rows lack.
+
         Parameters
         ----------
         asides
@@ -45,11 +47,13 @@ class ColumnChoices:
                         f"{option} names {name!r}, which is the label or the unit; these are not learned from. "
                         "Leave it away."
                     )
-                if name not in known:
-                    raise InvalidParameter(
-                        f"{option} names {name!r}, which is no column of the public rows or the schema."
-                        f"{_hint(name, known)}"
-                    )
+                if name in known or (name in self.drop and not did_you_mean(name, known)):
+                    continue
+                private = ' If only the private table has it, list it as "dropped" in the schema.'
+                raise InvalidParameter(
+                    f"{option} names {name!r}, which is no column of the public rows or the schema."
+                    f"{_hint(name, known)}{private if name in self.drop else ''}"
+                )
 
     def refuse_matrix(self) -> None:
         """Refuse any choice about the columns of a matrix, which have no names."""

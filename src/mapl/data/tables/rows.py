@@ -156,7 +156,8 @@ def column(rows: Rows, name: str) -> Any:
 
 def cells_of(rows: Rows, name: str) -> Any:
     """Return one column of a table or frame as that holds it."""
-    if name not in (names(rows) or ()):
+    known = rows.schema.get_field_index(name) >= 0 if isinstance(rows, pa.Table) else name in (names(rows) or ())
+    if not known:  # of a table looked up, since all names of thousands of columns take long for every column
         raise InvalidData(f"There is no column {name!r}; check its name.")
     return rows.column(name) if isinstance(rows, pa.Table) else rows[name]
 

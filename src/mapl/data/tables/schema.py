@@ -11,7 +11,7 @@ from mapl.data.tables.column import Column
 from mapl.data.tables.rows import Rows, is_matrix, names
 from mapl.errors import InvalidData, InvalidParameter
 from mapl.misspelled_names import did_you_mean
-from mapl.parameters import spell
+from mapl.parameters import spell, takes
 
 __all__ = ["Column", "Schema"]
 
@@ -124,8 +124,9 @@ class Schema:
         with_asides
             Whether the label and the unit must be there too, as in private rows.
         """
-        missing = [name for name in self.names if name not in found]
-        surplus = [name for name in found if name not in (*self.names, *self.asides, *self.dropped)]
+        there = set(found)  # a table may have thousands of columns
+        missing = [name for name in self.names if name not in there]
+        surplus = self._surplus(found)
         if len(missing) * 2 > len(self.names):
             raise InvalidData(
                 f"The {what} have few or none of the schema's columns ({_some(self.names)}); name the columns in "
@@ -140,11 +141,17 @@ class Schema:
             self.check_asides(found, what)
         if surplus:
             them = "it" if len(surplus) == 1 else "them"
+            leave_out = f"leave {them} out with {spell('drop')}, " if takes("drop") else ""
             raise InvalidData(
                 f"The {what} have {_some(surplus)}, which the schema does not declare; public and private rows "
-                f'must have the same columns. Remove {them}, or list {them} as "dropped" in the schema; what is '
-                f"the label or says whose a row is, give with {spell('label')} or {spell('unit')}."
+                f'must have the same columns. Remove {them}, {leave_out}or list {them} as "dropped" in the schema; '
+                f"what is the label or says whose a row is, give with {spell('label')} or {spell('unit')}."
             )
+
+    def _surplus(self, found: Sequence[str]) -> list[str]:
+        """Return the names that the schema does not know."""
+        known = {*self.names, *self.asides, *self.dropped}
+        return [name for name in found if name not in known]
 
     def check_asides(self, found: Sequence[str], what: str) -> None:
         """Refuse rows without the label or the unit that the schema declares, and say what may have been meant."""
@@ -152,8 +159,8 @@ class Schema:
             if name in found:
                 continue
             hint = ""
-            if all(one in found for one in self.names):  # a header beyond doubt
-                surplus = [one for one in found if one not in (*self.names, *self.asides, *self.dropped)]
+            if set(self.names) <= set(found):  # a header beyond doubt
+                surplus = self._surplus(found)
                 hint = did_you_mean(name, [*surplus, *self.names])
                 if role == "label" and "," in name:
                     hint = f" To learn several labels, name each with a {spell('label')} of its own."

@@ -66,7 +66,10 @@ def usable(budget: Budget, draws: int) -> None:
             "for example 1e-6."
         )
     if budget.epsilon > MOST_EPSILON:
-        raise InvalidParameter(f"epsilon is {budget.epsilon:g}; noise is calibrated up to {MOST_EPSILON:g}.")
+        raise InvalidParameter(
+            f"epsilon is {budget.epsilon:g}; noise is calibrated up to {MOST_EPSILON:g}, and beyond 10 it promises "
+            "hardly anything. Choose a smaller one, usually between 0.1 and 10."
+        )
 
 
 def usable_noise(**scales: float) -> None:
