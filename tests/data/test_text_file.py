@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from mapl.data import Column, Schema, read_table
+from mapl.data import Column, Schema, draft_schema, read_table
 from mapl.data.reading.csv_rows import TornLines
 from mapl.data.reading.text_file import SEPARATORS
 from mapl.data.sources.source import source_of
@@ -65,6 +65,20 @@ def test_public_rows_are_guessed_alike(tmp_path: Path, name: str) -> None:
     rows = [["61", "Bonn", "a", "no", "1"], ["", "Ulm, old", "b", "yes", "2"]]
     expected = read_table(written(tmp_path, ".csv", rows), what="public rows")
     assert read_table(written(tmp_path, name, rows), what="public rows").equals(expected)
+
+
+@pytest.mark.parametrize("name", SEPARATORS)
+def test_codes_with_zeros_in_front_are_categories_in_every_form(tmp_path: Path, name: str) -> None:
+    codes = [f"{place % 40:05}" for place in range(120)]
+    header, rows = ["code", "amount", "y"], [[code, str(int(code) + 1), "no"] for code in codes]
+    rows[3][0], rows[4][0], rows[5][0] = "", "NA", " 00005 "
+    public = read_table(written(tmp_path, name, rows, header), what="public rows")
+    held = pa.table({"code": pa.array([*codes[:3], None, None, *codes[5:]]), "amount": public.column("amount")})
+    schema = draft_schema(public, label="y", classes=("no", "yes"))
+    assert schema.columns == draft_schema(held).columns
+    assert [column.kind for column in schema.columns] == ["category", "number"]
+    private = read_table(written(tmp_path, name, rows, header), what="private rows", schema=schema)
+    assert private.column("code").to_pylist() == held.column("code").to_pylist()
 
 
 def test_a_folder_takes_all_forms(tmp_path: Path) -> None:

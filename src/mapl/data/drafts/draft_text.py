@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mapl.data.drafts.draft_numbers import draft_number
 from mapl.data.reading.entries import MISSING_NUMBERS, REST, moments, numbers
 from mapl.data.reading.moments import ORDERS, parse_moments
-from mapl.data.reading.numerals import parse_numerals
+from mapl.data.reading.numerals import CODE, parse_numerals
 from mapl.data.tables.column import Column
 
 MOST_CATEGORIES, MOST_DECLARED_CATEGORIES = 100, 1000
@@ -41,9 +41,6 @@ FEW_NUMBERS = 10
 WITHOUT_SPACES = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(rf"[{WITHOUT_SPACES}]|[^\s{WITHOUT_SPACES}]+")
 """In scripts that leave no space between words, every character counts as one."""
-
-CODE = r"^[+-]?0[0-9]"
-"""007 is no number that anybody would compute with."""
 
 LETTERS, DIGITS = r"\pL", r"[0-9]"
 

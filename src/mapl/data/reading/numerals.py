@@ -21,6 +21,9 @@ WHOLE = r"^(-?[0-9]+)\.0*$"
 SCIENTIFIC = r"^-?[0-9](\.[0-9]+)?[eE]\+[0-9]{1,3}$"
 """How writers put large floats; with its plus sign it is no id in hexadecimal digits."""
 
+CODE = r"^[+-]?0[0-9]"
+"""007 is no number that anybody would compute with."""
+
 TRUTH_VALUES = {"false": "0", "true": "1"}
 
 

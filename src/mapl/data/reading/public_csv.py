@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from mapl.data.reading.entries import MISSING_NUMBERS
+from mapl.data.reading.numerals import CODE
 from mapl.data.reading.sound_text import sound
 from mapl.data.reading.text_file import WholeLineEnds, open_text, separator
 from mapl.errors import InvalidData
@@ -54,7 +56,7 @@ def read_public_csv(
         raise InvalidData(NOT_UTF8.format(path=path))
     for name in kept:
         table = table.set_column(header.index(name), name, sound(table.column(name)))
-    return table
+    return _keep_codes(table, text, delimiter, skip)
 
 
 def _content_of(path: Path, skip: int) -> pa.Buffer:
@@ -76,7 +78,29 @@ def _hold(opened: IO[bytes]) -> pa.Buffer:
     return held.getvalue()
 
 
-def _parse(text: pa.Buffer, delimiter: str, header: list[str], skip: int, types: dict[str, Any]) -> pa.Table:
+def _keep_codes(table: pa.Table, text: pa.Buffer, delimiter: str, skip: int) -> pa.Table:
+    """Leave whole numbers that are written with zeros in front, such as 007, the texts that they are elsewhere."""
+    header = table.column_names
+    whole = [name for name, kind in zip(header, table.schema.types, strict=True) if pa.types.is_integer(kind)]
+    if not whole:
+        return table
+    written = _parse(text, delimiter, header, skip, dict.fromkeys(whole, pa.large_string()), only=whole)
+    for name in whole:
+        cells = pc.utf8_trim_whitespace(written.column(name))
+        if pc.any(pc.match_substring_regex(cells, CODE)).as_py():
+            cells = pc.if_else(table.column(name).is_valid(), cells, None)
+            table = table.set_column(header.index(name), name, cells)
+    return table
+
+
+def _parse(
+    text: pa.Buffer,
+    delimiter: str,
+    header: list[str],
+    skip: int,
+    types: dict[str, Any],
+    only: list[str] | None = None,
+) -> pa.Table:
     source: Any = pa.BufferReader(text)
     return pa.csv.read_csv(
         source if text.size < LARGEST_BLOCK else WholeLineEnds(source),
@@ -84,7 +108,9 @@ def _parse(text: pa.Buffer, delimiter: str, header: list[str], skip: int, types:
             column_names=header, skip_rows=skip, block_size=min(text.size + 1, LARGEST_BLOCK)
         ),
         parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=pa.csv.ConvertOptions(column_types=types, null_values=list(MISSING_NUMBERS)),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=types, null_values=list(MISSING_NUMBERS), include_columns=only
+        ),
     )
 
 
