@@ -20,6 +20,7 @@ from mapl.data.reading.csv_rows import TornLines
 from mapl.data.sources.databases import DatabaseSource
 from mapl.data.sources.source import source_of
 from mapl.data.sources.stores import StoreSource
+from mapl.data.sources.table_files import FileSource
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.column import Column
 from mapl.data.tables.schema import Schema
@@ -342,6 +343,22 @@ def test_leftovers_are_passed_over_everywhere(visits: pa.Table, tmp_path: Path) 
     n = len(read_private(tmp_path / "a.parquet", declared()).labels)
     for address in (str(tmp_path), f"file://{tmp_path}", f"{tmp_path}/**/*.[pP]*"):
         assert len(read_private(address, declared()).labels) == 2 * n, address
+
+
+def test_links_to_folders_are_followed_and_lead_nowhere_twice(visits: pa.Table, tmp_path: Path) -> None:
+    """Object stores and patterns follow them; without a word, a folder would be another table than its address."""
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (folder := tmp_path / "visits" / "years").mkdir(parents=True)
+    for number, part in enumerate(parts(visits, 4)):
+        pa.parquet.write_table(part, (elsewhere if number % 2 else folder) / f"{number}.parquet")
+    (folder / "more").symlink_to(elsewhere)
+    (folder / "up").symlink_to(folder)
+    (elsewhere / "back").symlink_to(tmp_path / "visits")
+    found = FileSource.of(tmp_path / "visits").paths
+    assert [one.name for one in found] == ["0.parquet", "2.parquet", "1.parquet", "3.parquet"]
+    assert len(read_private(tmp_path / "visits", declared()).labels) == len(
+        read_private(_written(visits, tmp_path), declared()).labels
+    )
 
 
 def test_a_zero_below_zero_is_itself_among_any_cells(visits: pa.Table, tmp_path: Path) -> None:
