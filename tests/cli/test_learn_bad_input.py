@@ -246,7 +246,7 @@ def test_learners(
         (("--error-share", "1.5"), ("error estimate",)),
         (("--max-abstentions", "0", "--mechanism", "ladder"), ("max_abstentions",)),
         (("--max-abstentions", "3", "--mechanism", "noisy-max"), ("max_abstentions",)),
-        (("--jobs", "0"), ("number of processes",)),
+        (("--jobs", "0"), ("--jobs is 0", "number of processes")),
         (("--time-limit", "0"), ("time_limit",)),
         (("--time-limit", "soon"), ("'soon'", "such as 600, or none")),
         (

@@ -68,7 +68,13 @@ def test_the_place_of_a_table_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("memory", "words"), [("lots", "give a number and a unit"), ("4", "give a number"), ("1MB", "at least 64MiB")]
+    ("memory", "words"),
+    [
+        ("lots", "give a number and a unit"),
+        ("4", "give a number"),
+        ("1MB", "at least 64MiB"),
+        ("1KB", "at least 64MiB"),
+    ],
 )
 def test_odd_amounts_of_memory_are_refused(mapl: Callable[..., Any], clinic: Any, memory: str, words: str) -> None:
     ran = mapl(*clinic.arguments("--memory", memory))

@@ -15,7 +15,7 @@ from here_at_once import HereAtOnce
 
 from mapl import PrivateClassifier
 from mapl.engines.address import EngineAddress
-from mapl.engines.cluster import EngineFailed, Trouble, perform, result_of, software
+from mapl.engines.cluster import EngineFailed, Trouble, absence, perform, result_of, software
 from mapl.engines.files import read_down, write_down
 from mapl.engines.opening import open_cluster
 from mapl.errors import InvalidParameter
@@ -75,6 +75,11 @@ def test_an_engine_that_is_not_there_is_told_before_private_rows_are_read(
         assert "--engine local" in told
         assert "nothing was spent" in told
         assert not Path("run").exists()
+
+
+def test_the_cluster_of_this_machine_has_no_address_in_messages() -> None:
+    told = str(absence(EngineAddress.parse("ray://auto"), "ConnectionError"))
+    assert "No engine ray answers on this machine (ConnectionError)" in told
 
 
 def test_python_refuses_in_its_own_words() -> None:

@@ -43,6 +43,12 @@ def test_settings(face: Any, settings: dict[str, Any], part: str) -> None:
     assert OPTION.search(said) is None
 
 
+def test_jobs() -> None:
+    people = crowd()
+    made = PrivateClassifier(classes=("no", "yes"), epsilon=20.0, n_teachers=20, n_jobs=0)
+    assert refusal(made, people.X, people.y, public=people.public).startswith("n_jobs is 0; ")
+
+
 def test_rows() -> None:
     made = PrivateClassifier(classes=("no", "yes"), epsilon=20.0, n_teachers=2, n_jobs=1)
     public = pd.DataFrame({"a": np.arange(20.0)})

@@ -444,7 +444,7 @@ def test_a_kept_teacher_that_fails_votes_for_the_fallback() -> None:
 
 @pytest.mark.parametrize("wrong", [0, -2, 1.5, True, "2"])
 def test_the_number_of_processes_is_checked(wrong: Any) -> None:
-    with pytest.raises(InvalidParameter, match="n_jobs is"):
+    with pytest.raises(InvalidParameter, match="jobs is"):
         poll(as_learner(always("yes"), CLASSES), numbered_shards(2), QUESTIONS, n_classes=3, n_jobs=wrong)
 
 

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from threading import Thread
 from typing import Any, Protocol
 
-from mapl.engines.address import EngineAddress
+from mapl.engines.address import HERE, EngineAddress
 from mapl.errors import InvalidParameter, MaplError
 from mapl.parameters import spell
 
@@ -174,7 +174,7 @@ def call_within(seconds: float, call: Callable[[], Any]) -> Any:
 
 def absence(address: EngineAddress, why: str) -> InvalidParameter:
     """Return what to say where no engine answers."""
-    where = "on this machine" if address.where is None else f"at {address.where}"
+    where = "on this machine" if address.where in (None, HERE) else f"at {address.where}"
     return InvalidParameter(
         f"No engine {address.engine} answers {where} ({why}); start it and check host, port and firewall, or take "
         f"{spell('engine', 'local')}. Nothing private was read and nothing was spent."

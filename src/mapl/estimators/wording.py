@@ -11,6 +11,7 @@ PARAMETERS = {
     "cells": "n_cells",
     "continue": "earlier",
     "drop": "schema=draft_schema(public, drop=...)",
+    "jobs": "n_jobs",
     "label": "y",
     "public": "public=rows",
     "queries": "n_queries",

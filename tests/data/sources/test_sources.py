@@ -17,8 +17,10 @@ import pyarrow.parquet
 import pytest
 
 from mapl.data.reading.csv_rows import TornLines
+from mapl.data.sources.databases import DatabaseSource
 from mapl.data.sources.source import source_of
 from mapl.data.sources.stores import StoreSource
+from mapl.data.sources.table_files import FileSource
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.column import Column
 from mapl.data.tables.schema import Schema
@@ -183,10 +185,55 @@ def test_postgres_gives_the_same_table(visits: pa.Table, tmp_path: Path, postgre
     assert "came" not in str(told.value)  # PostgreSQL's own words quote the cell
 
 
+def test_settings_of_a_server_reach_libpq_as_they_are_written(postgres: str) -> None:
+    """Its settings take a blank as %20 only: a plus is a plus there, as in a password."""
+    import adbc_driver_postgresql.dbapi as adbc
+
+    with adbc.connect(postgres) as base, base.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA apart")
+        cursor.execute(
+            "CREATE TABLE apart.hidden AS SELECT 1 AS age, 'north' AS ward, 'x' AS note, 'yes' AS ill, 7 AS person"
+        )
+        base.commit()
+    mark = "&" if "?" in postgres else "?"
+    for address in (
+        f"{postgres}{mark}options=-c%20search_path%3Dapart&table=hidden",
+        f"{postgres}{mark}table=hidden&options=-c%20search_path%3Dapart&application_name=a+b",
+        f"{postgres}{mark}%74able=apart.hidden&",
+    ):
+        assert len(read_private(address, declared()).labels) == 1
+    of = DatabaseSource.of("postgresql://me@host/clinic?passfile=%2Fa+b%20c&table=visits&")
+    assert of.place == "postgresql://me@host/clinic?passfile=%2Fa+b%20c"
+
+
+@pytest.mark.parametrize(
+    ("address", "same"),
+    [
+        ("gs://anonymous@bucket/visits", "gs://anonymous@bucket/visits?retry_limit_seconds=60"),
+        ("gs://anonymous@bucket/visits?scheme=http", "gs://anonymous@bucket/x?scheme=http&retry_limit_seconds=60"),
+        ("gs://anonymous@bucket/visits?retry_limit_seconds=7", "gs://anonymous@bucket/x?retry_limit_seconds=7"),
+    ],
+)
+def test_a_google_store_that_is_out_of_reach_is_not_waited_for_long(address: str, same: str) -> None:
+    found = StoreSource.of(address)
+    assert found.files.equals(pa.fs.FileSystem.from_uri(same)[0])
+    assert not found.files.equals(pa.fs.FileSystem.from_uri("gs://anonymous@bucket/x")[0])
+    assert (found.name, found.path) == ("gs://bucket/visits", "bucket/visits")
+
+
+def test_a_table_that_is_no_parquet_file_at_an_address_is_told_so(visits: pa.Table, tmp_path: Path) -> None:
+    address = f"file://{one_csv(visits, tmp_path)}"
+    with pytest.raises(
+        InvalidData, match=r"is no \.parquet file, or a damaged one; at an address only .* are read"
+    ):
+        read_private(address, declared())
+
+
 @pytest.mark.parametrize(
     ("address", "words"),
     [
         ("nowhere/*.parquet", "names no table"),
+        ("nowhere", "There is no file nowhere"),
         ("sqlite:///nowhere.sqlite", "does not say what to read"),
         ("sqlite:///nowhere.sqlite?table=visits", "cannot be read"),
         ("duckdb:///nowhere.duckdb?table=visits", "cannot be read"),
@@ -296,6 +343,22 @@ def test_leftovers_are_passed_over_everywhere(visits: pa.Table, tmp_path: Path) 
     n = len(read_private(tmp_path / "a.parquet", declared()).labels)
     for address in (str(tmp_path), f"file://{tmp_path}", f"{tmp_path}/**/*.[pP]*"):
         assert len(read_private(address, declared()).labels) == 2 * n, address
+
+
+def test_links_to_folders_are_followed_and_lead_nowhere_twice(visits: pa.Table, tmp_path: Path) -> None:
+    """Object stores and patterns follow them; without a word, a folder would be another table than its address."""
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (folder := tmp_path / "visits" / "years").mkdir(parents=True)
+    for number, part in enumerate(parts(visits, 4)):
+        pa.parquet.write_table(part, (elsewhere if number % 2 else folder) / f"{number}.parquet")
+    (folder / "more").symlink_to(elsewhere)
+    (folder / "up").symlink_to(folder)
+    (elsewhere / "back").symlink_to(tmp_path / "visits")
+    found = FileSource.of(tmp_path / "visits").paths
+    assert [one.name for one in found] == ["0.parquet", "2.parquet", "1.parquet", "3.parquet"]
+    assert len(read_private(tmp_path / "visits", declared()).labels) == len(
+        read_private(_written(visits, tmp_path), declared()).labels
+    )
 
 
 def test_a_zero_below_zero_is_itself_among_any_cells(visits: pa.Table, tmp_path: Path) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from mapl.errors import InvalidParameter
 from mapl.pipeline.learners import TIME_LIMIT as SECONDS
 
-UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+UNITS = {
+    "KB": 10**3,
+    "KiB": 2**10,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
 LEAST_MEMORY = 64 * 2**20
 TIME_LIMIT = f"{SECONDS:g}"
 """The default, as it is typed."""

@@ -66,13 +66,13 @@ def kind_of(path: Path, suffixes: Sequence[str], *, rows: str, may_be_empty: Seq
             f"{path} is a folder; give a file, not a folder. Only the private table of mapl learn, teach, check "
             "and answer may be one."
         )
+    if not path.exists():
+        raise InvalidData(f"There is no file {path}; check the path.")
     kind = suffix(path)
     if kind not in suffixes:
         raise InvalidData(
             f"{path} is not a {', '.join(suffixes[:-1])} or {suffixes[-1]} file; convert it to one of these."
         )
-    if not path.exists():
-        raise InvalidData(f"There is no file {path}; check the path.")
     if not path.is_file():
         raise InvalidData(f"{path} is not a file; give one that can be read again and again.")
     if not first_bytes(path) and kind not in may_be_empty:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 import pyarrow as pa
 
@@ -72,7 +72,8 @@ class DatabaseSource:
                 f"{parts.scheme}://...?table=visits or ?query=SELECT+..."
             )
         key, value = wanted[0]
-        rest = urlencode([pair for pair in given if pair[0] not in (TABLE, QUERY)])
+        # As they were written: libpq takes a plus for a plus, and a blank for %20 only.
+        rest = "&".join(part for part in parts.query.split("&") if part and not _says_what(part))
         if parts.scheme in IN_FILES:
             place = unquote(parts.path[1:] if parts.path.startswith("/") else parts.path)
         else:
@@ -96,6 +97,10 @@ class DatabaseSource:
                 "are missing, or the statement is wrong. Try it with the database's "
                 "own client, and run the same command again. Nothing was spent."
             ) from None
+
+
+def _says_what(part: str) -> bool:
+    return unquote(part.partition("=")[0]) in (TABLE, QUERY)
 
 
 def _check_names(found: list[str], schema: Schema) -> None:

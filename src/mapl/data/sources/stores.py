@@ -20,6 +20,9 @@ from mapl.errors import InvalidData
 
 PARQUET = ".parquet"
 
+RETRY_LIMIT, SECONDS_OUT_OF_REACH = "retry_limit_seconds", 60
+"""What pyarrow calls it in the address of a Google store."""
+
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
 """What fsspec needs for addresses of a kind, where pyarrow has nothing for it."""
 
@@ -35,7 +38,7 @@ class StoreSource:
     @classmethod
     def of(cls, address: str) -> Self:
         try:
-            files, path = pa.fs.FileSystem.from_uri(address)
+            files, path = pa.fs.FileSystem.from_uri(_with_patience(address))
         except (pa.ArrowException, OSError, ValueError):
             files, path = _of_fsspec(address)
         return cls(spoken(address), files, path)
@@ -66,6 +69,16 @@ class StoreSource:
         return tables
 
 
+def _with_patience(address: str) -> str:
+    """Return an address with how long its store may be out of reach, where it does not say so itself.
+
+    Google's own client tries for a quarter of an hour, with every step, and says nothing meanwhile.
+    """
+    if address.partition("://")[0] not in ("gs", "gcs") or RETRY_LIMIT in address:
+        return address
+    return f"{address}{'&' if '?' in address else '?'}{RETRY_LIMIT}={SECONDS_OUT_OF_REACH}"
+
+
 def _of_fsspec(address: str) -> tuple[Any, str]:
     """Return the file system of an address that pyarrow itself has none for."""
     try:
@@ -94,6 +107,11 @@ def _in_words(name: str) -> Iterator[None]:
         yield
     except InvalidData:
         raise
+    except pa.ArrowInvalid:
+        raise InvalidData(
+            f"{name} is no {PARQUET} file, or a damaged one; at an address only {PARQUET} files are read. Copy a "
+            "file of another kind here first, and give its path. Nothing was spent."
+        ) from None
     except Exception as failure:
         raise InvalidData(
             f"{name} cannot be read ({type(failure).__name__}); check the address, the rights to it and the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -27,7 +28,7 @@ class FileSource:
     def of(cls, path: Path) -> Self:
         """Take a file, all tables in a folder and below it, or what a pattern finds, in the order of names."""
         if path.is_dir():
-            return cls(_tables_of(path, path.rglob("*")))
+            return cls(_tables_of(path, _below(path)))
         if not path.exists() and glob.has_magic(str(path)):
             return cls(_tables_of(path, map(Path, glob.iglob(str(path), recursive=True))))
         return cls((path,))
@@ -49,6 +50,15 @@ def _tables_of(path: Path, found: Iterator[Path]) -> tuple[Path, ...]:
     if not tables:
         raise InvalidData(f"{path} names no table; expected {', '.join(CONTENTS)} files there.")
     return tables
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Find what is in a folder and below it, by links to other folders too, but for those that lead back up."""
+    for here, folders, names in os.walk(folder, followlinks=True):
+        real = Path(here).resolve()
+        above = {real, *real.parents, *(one.resolve() for one in Path(here).parents)}
+        folders[:] = [one for one in folders if Path(here, one).resolve() not in above]
+        yield from (Path(here, name) for name in names)
 
 
 def is_leftover(file: PurePath, root: PurePath) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from mapl.errors import InvalidParameter, MaplError
+from mapl.parameters import spell
 from mapl.teachers.workers.stillness import StillnessWatch
 from mapl.teachers.workers.worker import Parcel, Reply, TeacherTask, ready, settle, work
 
@@ -155,7 +156,9 @@ def n_workers(n_jobs: int) -> int:
     if n_jobs == -1:
         return int(joblib.cpu_count())
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
-        raise InvalidParameter(f"n_jobs is {n_jobs}; give a number of processes, or -1 for one per processor.")
+        raise InvalidParameter(
+            f"{spell('jobs')} is {n_jobs}; give a number of processes, or -1 for one per processor."
+        )
     return int(n_jobs)
 
 
