@@ -133,8 +133,14 @@ def test_vectors_that_are_kept_from_round_to_round_change_no_bit(owners: Any) ->
     anew = sum_contributions(kept, Residuals(KeptVectors(), measured.weights), CLIP)
     assert whole(anew) == summed(table, measured)
     assert Crowd.of(table).prepared(measured.vectors, 1 << 30) is None
-    in_files = replace(table, rows=PrivateRows(table.rows.open(), lambda: None))
-    assert Crowd.of(in_files).prepared(measured.vectors, measured.shape[0]) is None
+    takes = len(table.labels) * measured.shape[0] * 4
+    for rows, fits in (
+        (PrivateRows(table.rows.open(), lambda: None), False),
+        (PrivateRows(table.rows.open(), _room=takes - 1), False),
+        (PrivateRows(table.rows.open(), _room=takes), True),
+    ):
+        prepared = Crowd.of(replace(table, rows=rows)).prepared(measured.vectors, measured.shape[0])
+        assert (prepared is not None) == fits
 
 
 def test_a_persons_records_keep_their_order_whoever_stands_between_them() -> None:

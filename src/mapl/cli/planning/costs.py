@@ -40,7 +40,7 @@ def measure_costs(
     from mapl.cli.options.amounts import bytes_or_none
     from mapl.cli.options.learner import learner_of
     from mapl.pipeline.rehearsal.calibration import calibrate
-    from mapl.pipeline.runs.private_input import machine_memory
+    from mapl.pipeline.runs.private_input import machine_memory, room_beside
     from mapl.planning.costs.reckoning import reckon
     from mapl.planning.costs.work import Sizes
     from mapl.teachers.workers.pool import n_workers
@@ -52,6 +52,7 @@ def measure_costs(
     if not 1 <= columns <= MOST_COLUMNS:
         raise InvalidParameter(f"There are {columns} columns (--columns); costs are told for 1 to {MOST_COLUMNS}.")
     workers, most = n_workers(jobs), bytes_or_none(memory)
+    most = machine_memory() // 2 if most is None else most
     plan = found.best if found.proposals else None
     sizes = Sizes(
         question.rows,
@@ -66,8 +67,9 @@ def measure_costs(
         learner_of(learner or "ridge"),
         methods=[way.method for way in found.ways],
         n_cells=0 if found.cells is None else found.cells.n_cells,
+        room=room_beside(most),
     )
-    return reckon(measured, sizes, workers=workers, memory=machine_memory() // 2 if most is None else most)
+    return reckon(measured, sizes, workers=workers, memory=most)
 
 
 def refuse_unused(costs: bool, **given: object) -> None:

@@ -34,9 +34,6 @@ NUMBERS_AT_ONCE = 1 << 18
 
 CARRY_BITS, FEW_COLUMNS = 40, 3
 
-MOST_KEPT = 512 << 20
-"""So many bytes of vectors are kept from round to round; those of larger tables are computed anew."""
-
 COUNT_SHARE = 0.1
 """How much of its norm a unit spends on being counted; that makes the noise of everything else 0.5% larger."""
 
@@ -179,7 +176,7 @@ class Crowd(Silent):
         Rounds then need not encode rows again; whether they do changes no bit of a sum.
         """
         n = len(self.rows)
-        if n * width * 4 > MOST_KEPT or self.rows.in_files:
+        if n * width * 4 > self.rows.room:
             return None
         kept = np.empty((n, width), dtype=np.float32)  # which holds whole numbers up to 2^24
         for start, block in self.rows.open_blocks(ROWS_AT_ONCE):

@@ -29,22 +29,25 @@ class PrivateRows(Silent):
     ----------
     _forget
         What gives back the memory of rows that were looked at and lie in scratch files, where they do.
+    _room
+        How many bytes of what is made of rows in memory may be kept beside them.
     """
 
     _rows: Rows
     _forget: Callable[[], None] | None = None
+    _room: int = 512 << 20
 
     def __len__(self) -> int:
         return n_rows(self._rows)
 
     @property
-    def in_files(self) -> bool:
-        """Whether the rows lie in scratch files, since they would take too much memory."""
-        return self._forget is not None
+    def room(self) -> int:
+        """How many bytes may be kept beside the rows; none where they take too much memory themselves."""
+        return self._room if self._forget is None else 0
 
     def take(self, where: NDArray[np.int64]) -> PrivateRows:
         """Return a copy of some rows, as private as all of them."""
-        return PrivateRows(take(self._rows, where))
+        return PrivateRows(take(self._rows, where), _room=self._room)
 
     def contents(self, labels: Labels | None = None) -> Identities:
         """Return what every row (with its label) says in 16 bytes: its identity where it has no id."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mapl.data.encoding.choice import for_teachers, make_shared_encoder
-from mapl.data.moments.contributions import MOST_KEPT, Contribution, Crowd
+from mapl.data.moments.contributions import Contribution, Crowd
 from mapl.data.moments.row_map import RowMap, Vectors
 from mapl.data.tables.classes import Classes
 from mapl.data.tables.private_rows import PrivateRows
@@ -34,7 +34,7 @@ from mapl.pipeline.request import Request
 from mapl.pipeline.runs.fingerprint import fingerprint
 from mapl.pipeline.runs.inputs import declare
 from mapl.pipeline.runs.owner.look import OwnerLook
-from mapl.pipeline.runs.private_input import read_private
+from mapl.pipeline.runs.private_input import MOST_ROOM, read_private
 from mapl.pipeline.sums.moments_plan import plan_moments
 from mapl.pipeline.sums.summing import follow_rounds
 from mapl.planning.costs.reckoning import MeasuredRates
@@ -95,7 +95,13 @@ class MadeUp:
 
 
 def calibrate(
-    sizes: Sizes, budget: Budget, model: Any = "ridge", *, methods: Collection[str], n_cells: int = PUBLIC
+    sizes: Sizes,
+    budget: Budget,
+    model: Any = "ridge",
+    *,
+    methods: Collection[str],
+    n_cells: int = PUBLIC,
+    room: int = MOST_ROOM,
 ) -> MeasuredRates:
     """Time the parts of a run on made-up rows, in a few seconds.
 
@@ -109,11 +115,16 @@ def calibrate(
         What to measure, of moments, cells and teachers.
     n_cells
         How many cells a run would have.
+    room
+        How many bytes of vectors a run keeps from round to round at most.
     """
     large = min(LARGE, max(MANY, CELLS_OF_LARGE // sizes.columns))
     made = MadeUp.of(sizes, large + PUBLIC)
-    works = {"moments": _moments, "cells": _cells}
-    found = {name: works[name](made, sizes, budget, n_cells) for name in works if name in methods}
+    found = {}
+    if "moments" in methods:
+        found["moments"] = _moments(made, sizes, budget, room)
+    if "cells" in methods:
+        found["cells"] = _cells(made, sizes, budget, n_cells)
     if "teachers" in methods:
         found["teachers"] = _teachers(sizes, model)
     with tempfile.TemporaryDirectory(prefix="mapl-") as name:
@@ -159,9 +170,10 @@ class TimedRounds(PlayedRounds):
     """Rounds of sums of a few rows, prepared as those of the whole table would be."""
 
     declared: int = 0
+    room: int = 0
 
     def prepare(self, vectors: RowMap, width: int) -> Vectors:
-        kept = _kept(self.declared, width) and not self.planned.maker.design.apart
+        kept = _kept(self.declared, width, self.room) and not self.planned.maker.design.apart
         return PlayedRounds.prepare(self, vectors, width) if kept else vectors
 
     def tell(self, contribution: Contribution) -> Floats:
@@ -174,12 +186,12 @@ class TimedRounds(PlayedRounds):
         return told
 
 
-def _kept(n_rows: int, width: int) -> int:
+def _kept(n_rows: int, width: int, room: int) -> int:
     """Return how many bytes of vectors of so many rows are kept from round to round."""
-    return n_rows * width * 4 if n_rows * width * 4 <= MOST_KEPT else 0
+    return n_rows * width * 4 if n_rows * width * 4 <= room else 0
 
 
-def _moments(made: MadeUp, sizes: Sizes, budget: Budget, _: int) -> Work:
+def _moments(made: MadeUp, sizes: Sizes, budget: Budget, room: int) -> Work:
     request = Request(budget, made.given.classes, n_rows=sizes.rows, method="moments")
     planned = plan_moments(request, made.rows(MANY, MANY + PUBLIC), made.given.schema, why="calibrated")
 
@@ -187,12 +199,12 @@ def _moments(made: MadeUp, sizes: Sizes, budget: Budget, _: int) -> Work:
         rounds = TimedRounds(
             planned, Crowd(PrivateRows(made.rows(0, n)), made.labels[:n], None), 1.0, np.random.default_rng(0)
         )
-        rounds.declared = sizes.rows
+        rounds.declared, rounds.room = sizes.rows, room
         follow_rounds(planned, rounds)
 
     line = _line(add_up)
     width = planned.maker.draw(None).vectors.features.width
-    kept = 0 if planned.maker.design.apart else _kept(sizes.rows, width)
+    kept = 0 if planned.maker.design.apart else _kept(sizes.rows, width, room)
     return Work(line.fixed, per_row=line.each, afar=True, kept=kept)
 
 

@@ -21,7 +21,16 @@ from mapl.pipeline.case import Declared
 from mapl.pipeline.runs.owner.look import OwnerLook
 
 SHARE_KEPT = 0.25
-"""How much of the memory allowed a table may take before it goes to scratch files; work needs the rest."""
+"""How much of the memory allowed a table may take before it goes to scratch files, and what is kept beside it while
+it does not; work needs the rest."""
+
+MOST_ROOM = 512 << 20
+"""So many bytes are kept beside a table at most: what would take more is soon made anew."""
+
+
+def room_beside(memory: int) -> int:
+    """Return how many bytes a run that may use so many keeps beside a table in memory."""
+    return min(int(memory * SHARE_KEPT), MOST_ROOM)
 
 
 def read_private(
@@ -66,7 +75,9 @@ def read_private(
             spool.add([*(column(part.rows.open(), name) for name in names), *labels, *ids])
         columns = spool.columns()
     rows = PrivateRows(
-        pa.table(columns[: len(names)], names=list(names)), spool.let_go if spool.is_stored else None
+        pa.table(columns[: len(names)], names=list(names)),
+        spool.let_go if spool.is_stored else None,
+        room_beside(memory),
     )
     each = [one.to_numpy() for one in columns[len(names) : len(names) + len(given.labels)]]
     codes = np.stack(each, axis=1) if given.further else each[0]
