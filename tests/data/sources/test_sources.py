@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -359,6 +361,27 @@ def test_links_to_folders_are_followed_and_lead_nowhere_twice(visits: pa.Table, 
     assert len(read_private(tmp_path / "visits", declared()).labels) == len(
         read_private(_written(visits, tmp_path), declared()).labels
     )
+
+
+def test_a_folder_that_cannot_be_read_is_told_and_not_left_out(visits: pa.Table) -> None:
+    """Whoever may read everything becomes nobody for a moment; what others left behind is not looked at."""
+    with TemporaryDirectory() as name:
+        (root := Path(name)).chmod(0o755)
+        pa.parquet.write_table(visits, root / "a.parquet")
+        for closed in ("_temporary", "years"):
+            (root / closed).mkdir(mode=0o000)
+            before = os.geteuid()
+            try:
+                if before == 0:
+                    os.seteuid(65534)
+                if closed == "years":
+                    with pytest.raises(InvalidData, match=r"years cannot be read \(Permission denied\); let"):
+                        FileSource.of(root)
+                else:
+                    assert FileSource.of(root).paths == (root / "a.parquet",)
+            finally:
+                os.seteuid(before)
+                (root / closed).chmod(0o700)
 
 
 def test_a_zero_below_zero_is_itself_among_any_cells(visits: pa.Table, tmp_path: Path) -> None:

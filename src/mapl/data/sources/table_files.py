@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Self
+from typing import NoReturn, Self
 
 import pyarrow as pa
 
@@ -54,10 +54,18 @@ def _tables_of(path: Path, found: Iterator[Path]) -> tuple[Path, ...]:
 
 def _below(folder: Path) -> Iterator[Path]:
     """Find what is in a folder and below it, by links to other folders too, but for those that lead back up."""
-    for here, folders, names in os.walk(folder, followlinks=True):
+
+    def refuse(failure: OSError) -> NoReturn:
+        raise InvalidData(
+            f"The folder {failure.filename} cannot be read ({failure.strerror}); let this user read it, or name "
+            "the files that count by a pattern."
+        )
+
+    for here, folders, names in os.walk(folder, followlinks=True, onerror=refuse):
         real = Path(here).resolve()
         above = {real, *real.parents, *(one.resolve() for one in Path(here).parents)}
-        folders[:] = [one for one in folders if Path(here, one).resolve() not in above]
+        found = [Path(here, one) for one in folders]
+        folders[:] = [one.name for one in found if one.resolve() not in above and not is_leftover(one, folder)]
         yield from (Path(here, name) for name in names)
 
 
