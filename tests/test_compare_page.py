@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 import runpy
+from importlib.metadata import version
 from pathlib import Path
 
+import dp_accounting
 import numpy as np
 import pytest
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
 
 ROOT = Path(__file__).parent.parent
 MAKER = runpy.run_path(str(ROOT / "benchmarks" / "compare_picture.py"))
@@ -88,3 +93,26 @@ def test_the_readme_decides_and_no_more() -> None:
     for command in ("pip install mapl", "make demo", "make test"):
         assert command in README
     assert max(len(one.split()) for one in re.findall(r"[^.|`\n]+\.", README)) < 45
+
+
+def test_what_the_page_says_of_dp_accounting_is_so() -> None:
+    if not version("dp-accounting").startswith("0.6."):
+        pytest.skip("the page speaks of dp-accounting 0.6")
+    page = (ROOT / "docs" / "compare.md").read_text("utf-8")
+    relation = dp_accounting.NeighboringRelation
+    assert {one.name for one in relation} == {"ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"}
+    gaussian, laplace = dp_accounting.GaussianDpEvent(4.0), dp_accounting.LaplaceDpEvent(4.0)
+    for event in (gaussian, laplace):
+        for accountant in (PLDAccountant(), RdpAccountant()):
+            accountant.compose(event, 10)
+            assert accountant.get_epsilon(0.0) == math.inf
+            assert accountant.ledger == dp_accounting.SelfComposedDpEvent(event, 10)
+    replaced = [
+        accountant(neighboring_relation=relation.REPLACE_ONE).compose(gaussian, 10).get_epsilon(1e-5)
+        for accountant in (PLDAccountant, RdpAccountant)
+    ]
+    assert f"cost epsilon {replaced[0]:.2f} at delta 1e-5 by privacy loss distributions" in page
+    assert f"and {replaced[1]:.2f} by Renyi orders" in page
+    # As an event of half the noise, which is what a replaced record does to a sum of rows of norm 1.
+    twice = PLDAccountant().compose(dp_accounting.GaussianDpEvent(2.0), 10).get_epsilon(1e-5)
+    assert replaced[0] == pytest.approx(twice, rel=1e-3)

@@ -200,7 +200,9 @@ def test_test_rows_without_numbers_are_refused_before_anything_is_spent(
     pa.parquet.write_table(odd.set_column(3, "cost", pa.array(["much"] * 20)), "odd.parquet")
     ran = mapl(*command(*RANGE, "--test", "odd.parquet"))
     assert ran.code == 2
-    assert "labels that are no numbers" in " ".join(ran.stderr.split())
+    said = " ".join(ran.stderr.split())
+    assert "Column 'cost' of the test rows holds no number at all" in said
+    assert "where it is a class, leave out --regression" in said
     assert not Path("run/private/ledger.sqlite").exists()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from mapl.cli.planning.plan_wording import WITHIN_A_POINT
 from mapl.planning.plan import Plan, Stage
 from mapl.release.statement.plain_words import at_most
 from mapl.types import Budget
@@ -529,3 +531,14 @@ def test_the_printed_command_runs_and_promises_what_was_planned(mapl: Mapl, clin
     assert ran.code == 0, ran.stderr
     told = json.loads((tmp_path / "run" / "public" / "statement.json").read_text())
     assert (told["adjacency"], told["unit"]) == (planned["adjacency"], planned["unit"])
+
+
+def test_what_is_said_of_rehearsed_forecasts_is_what_was_measured() -> None:
+    root = Path(__file__).parents[2]
+    measured = [
+        re.findall(r"^- student within one point: (\d+ of \d+);", (root / name).read_text("utf-8"), re.MULTILINE)
+        for name in ("benchmarks/results/plan_moments.md", "benchmarks/results/plan_moments_other.md")
+    ]
+    first, other = (only for (only,) in measured)
+    assert f"{first} and {other}" == WITHIN_A_POINT
+    assert f"| {first}, and {other} |" in (root / "docs/measured/plan.md").read_text("utf-8")

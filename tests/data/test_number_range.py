@@ -14,6 +14,7 @@ from mapl.data.drafts.draft_schema import classes_of
 from mapl.data.tables.number_range import NumberRange, ends, label_numbers, public_numbers
 from mapl.data.tables.table import leave_out_unlabelled
 from mapl.errors import InvalidData, InvalidParameter
+from mapl.parameters import Dialect, speaking
 
 KNOWN = NumberRange(0, 100)
 CELLS = {
@@ -116,6 +117,16 @@ def test_a_record_whose_label_is_no_number_is_left_out_and_moves_no_other() -> N
 def test_public_labels_that_are_no_numbers_are_refused(cell: Any) -> None:
     with pytest.raises(InvalidData, match="test rows has empty or infinite cells"):
         public_numbers(pa.array([1.0, cell]), name="cost", what="test rows")
+
+
+def test_text_labels_where_numbers_are_declared_are_told_apart_from_gaps() -> None:
+    with pytest.raises(
+        InvalidData, match=r"'cost' of the test rows holds no number at all.*leave out regression\.$"
+    ):
+        public_numbers(pa.array(["low", "high"]), name="cost", what="test rows")
+    with speaking(Dialect(lacks=frozenset({"regression"}))), pytest.raises(InvalidData, match=r"give numbers\.$"):
+        public_numbers(pa.array(["low", "high"]))
+    assert public_numbers(pa.array(["1", "2.5"])).tolist() == [1.0, 2.5]
 
 
 @pytest.mark.parametrize("numbers", [np.arange(30) / 7, np.arange(200)])

@@ -270,8 +270,8 @@ ROW = f"1,2,Bonn,true,x,2024-01-31,no,{SECRET}\n"
     [
         (b"", "is empty"),
         (b"\n\n", "no rows"),
-        (HEADER.replace(",", ";") + ROW.replace(",", ";"), "not separated by commas"),
-        (HEADER.replace(",", "\t") + ROW.replace(",", "\t"), "not separated by commas"),
+        (HEADER.replace(",", ";") + ROW.replace(",", ";"), "not separated by commas but by semicolons"),
+        (HEADER.replace(",", "\t") + ROW.replace(",", "\t"), r"not separated by commas but by tabs.*name it \.tsv"),
         ("," + HEADER + "0," + ROW, "index=False"),
         (HEADER.replace("note", "") + ROW, "have no name"),
         (HEADER.replace("note", "town") + ROW, "two columns of one name"),

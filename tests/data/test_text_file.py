@@ -87,10 +87,26 @@ def test_a_folder_takes_all_forms(tmp_path: Path) -> None:
     assert sum(map(len, source_of(tmp_path).blocks(SCHEMA))) == len(SEPARATORS) * len(ROWS)
 
 
+def test_a_pattern_where_one_file_is_asked_for_is_called_one(tmp_path: Path) -> None:
+    written(tmp_path, ".csv", ROWS)
+    for name in ("*.csv", "*", "ro?s.csv", "[a-z]*.parquet"):
+        with pytest.raises(InvalidData, match=r"is a pattern, and this has to be one file"):
+            read_table(tmp_path / name, what="public rows")
+    odd = written(tmp_path, ".csv", ROWS).rename(tmp_path / "odd[1].csv")  # a name that only looks like one
+    assert len(read_table(odd, what="public rows")) == len(ROWS)
+    with pytest.raises(InvalidData, match=r"There is no file"):
+        read_table(tmp_path / "absent.csv", what="public rows")
+
+
 def test_a_name_that_promises_another_separator_or_compression_is_told(tmp_path: Path) -> None:
     wrong = written(tmp_path, ".csv", ROWS).rename(tmp_path / "commas.tsv")
-    with pytest.raises(InvalidData, match=r"not separated by tabs; write it again with tabs, or name it \.csv"):
+    with pytest.raises(InvalidData, match=r"not separated by tabs but by commas;.* with tabs, or name it \.csv\.$"):
         read_table(wrong, what="private rows", schema=SCHEMA)
+    semicolons = tmp_path / "semicolons.csv"
+    semicolons.write_text("number;word\n1,5;a\n", "utf-8")
+    for schema in (SCHEMA, None):  # private rows and public ones, whose first lines are both public
+        with pytest.raises(InvalidData, match=r"by semicolons; write it again with commas, and with points in"):
+            read_table(semicolons, what="rows", schema=schema)
     plain = written(tmp_path, ".tsv", ROWS).rename(tmp_path / "plain.tsv.gz")
     with pytest.raises(InvalidData, match=r"is named \.tsv\.gz and holds something else"):
         read_table(plain, what="private rows", schema=SCHEMA)

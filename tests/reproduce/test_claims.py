@@ -21,7 +21,10 @@ from mapl.reproduce.papers import PAPERS, claims_of
 EVERY = [(paper, claim) for paper in PAPERS for claims in claims_of(paper).values() for claim in claims]
 CHEAP = {
     "btt18": ("theorem-2.4", "theorem-2.5", "algorithm-2-distance", "algorithm-2-loop", "lemma-3.3", "remark-3"),
-    "lzcw21": ("theorem-2-gaussian", "table-1-exponents", "example-8", "example-9", "definition-10"),
+    "lzcw21": (
+        *("theorem-2-gaussian", "table-1-exponents", "example-8", "example-9", "definition-10"),
+        *("vote-dimension", "theorem-12", "theorem-13", "remark-14"),
+    ),
     "df20": ("lemma-7", "theorem-1-rows", "theorem-4", "corollary-1-privacy", "df18-softmax", "lemma-9"),
 }
 QUICK = ReproductionEffort()

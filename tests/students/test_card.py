@@ -94,6 +94,21 @@ def test_the_card_of_a_student_of_sums_speaks_of_rounds_and_features(student: St
     assert "Beside the linear model stands a kernel that it taught" in blended
 
 
+@pytest.mark.parametrize("learner", [LINEAR, BLENDED, "logistic"])
+def test_a_card_speaks_of_public_rows_only_where_there_were_some(student: Student, learner: str) -> None:
+    told, one = summed(SystemCoins()), replace(student, strategy="moments", learner=learner)
+    with_public = model_card(one, told)
+    told["parameters"]["first round"] = "products"
+    without = model_card(one, told)
+    assert "look like the public rows it was trained on" in with_public
+    assert "look like what its columns were declared to be" in without
+    assert "There were no public rows" in without
+    for said in (told["in_plain_words"], *told["assumptions"], *told["checked"], "There were no public rows"):
+        without = without.replace(said, "")
+    assert re.search(r"public rows|public ones", with_public)
+    assert not re.search(r"public rows|public ones", without)
+
+
 def test_the_card_of_a_student_of_counts_speaks_of_cells(student: Student) -> None:
     said = counted(SystemCoins())
     card = model_card(replace(student, strategy="counts"), said, plan={"why": "50 cells as asked"})

@@ -37,6 +37,8 @@ PAPERS: Mapping[str, ReproducedPaper] = {
             "table": "Table 1: rates of students",
             "noise": "Students where labels are noisy",
             "voting": "What votes are worth",
+            "vote_class": "The class of votes",
+            "vote_students": "Students of a crowd that agrees",
             "active": "Active queries",
         },
     ),

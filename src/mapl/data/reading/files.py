@@ -7,6 +7,7 @@ never repeated, only the kind of problem is.
 from __future__ import annotations
 
 import csv
+import glob
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mapl.data.reading.text_file import open_text, separator, suffix
+from mapl.data.reading.text_file import COMPRESSED, SEPARATORS, open_text, separator, suffix
 from mapl.errors import InvalidData
 
 FIRST_BYTES = {
@@ -33,7 +34,8 @@ FIRST_BYTES = {
 ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 """How an address begins, as a path keeps it, with one of its slashes; a drive of Windows has one letter."""
 
-SPELLED = {",": "commas", "\t": "tabs"}
+SPELLED = {",": "commas", "\t": "tabs", ";": "semicolons"}
+NAMED = {mark: name for name, mark in reversed(SEPARATORS.items()) if COMPRESSED not in name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,11 @@ def kind_of(path: Path, suffixes: Sequence[str], *, rows: str, may_be_empty: Seq
         raise InvalidData(
             f"{path} is a folder; give a file, not a folder. Only the private table of mapl learn, teach, check "
             "and answer may be one."
+        )
+    if not path.exists() and glob.has_magic(str(path)):
+        raise InvalidData(
+            f"{path} is a pattern, and this has to be one file: put the files that it finds together first. Only "
+            "the private table of mapl learn, teach, check and answer may be one."
         )
     if not path.exists():
         raise InvalidData(f"There is no file {path}; check the path.")
@@ -128,10 +135,12 @@ def first_lines(path: Path, *, rows: str, errors: str = "strict") -> FirstLines:
             second = next((row for row in cells if row), [])
     if not first:
         raise InvalidData(f"{path} has no rows; expected {rows}.")
-    if len(first) == 1 and any(other in first[0] for other in {",", ";", "\t"} - {mark}):
+    other = max((one for one in SPELLED if one != mark), key=first[0].count)
+    if len(first) == 1 and other in first[0]:  # the line of names is public, whoever the rows are about
+        beside = "and with points in numbers (1.5)" if other == ";" else f"or name it {NAMED[other]}"
         raise InvalidData(
-            f"The cells of {path} are not separated by {SPELLED[mark]}; write it again with {SPELLED[mark]}, or "
-            "name it .csv (commas) or .tsv (tabs) after what it holds."
+            f"The cells of {path} are not separated by {SPELLED[mark]} but by {SPELLED[other]}; write it again "
+            f"with {SPELLED[mark]}, {beside}."
         )
     if len(first) > 1 and first[0] == "" and "" not in first[1:]:
         raise InvalidData(

@@ -104,7 +104,14 @@ def label_numbers(cells: Any, number_range: NumberRange) -> Floats:
 def public_numbers(cells: Any, *, name: str = "label", what: str = "public rows") -> Floats:
     """Return the labels of PUBLIC rows as they are, or refuse what is no number."""
     found = as_floats(reals(arrow_column(cells)))
-    if not np.isfinite(found).all():
+    numbers = np.isfinite(found)
+    if len(found) and not numbers.any():
+        classes = f"; where it is a class, leave out {spell('regression')}" if takes("regression") else ""
+        raise InvalidData(
+            f"Column {name!r} of the {what} holds no number at all, and the label is a number here: give numbers"
+            f"{classes}."
+        )
+    if not numbers.all():
         raise InvalidData(
             f"Column {name!r} of the {what} has empty or infinite cells, or labels that are no numbers; give "
             "numbers, and leave out rows without a label."

@@ -48,7 +48,7 @@ class FewRules:
     def vc(self) -> int:
         """The size of the largest set of points that the rules label in every possible way."""
         table = np.array(self.rules)
-        for size in range(self.n_points, 0, -1):
+        for size in range(min(self.n_points, len(self.rules).bit_length() - 1), 0, -1):  # 2^size rules at least
             for points in combinations(range(self.n_points), size):
                 if len({tuple(line) for line in table[:, points].tolist()}) == 2**size:
                     return size

@@ -11,12 +11,21 @@ from typing import Any
 from mapl.release.statement.assumptions import Assumptions
 from mapl.release.statement.plain_words import at_most
 from mapl.release.statement.stated_sums import StatedSums
-from mapl.students.file.card_sources import COUNTS, SCORES, SUMS, SUMS_OF_NUMBERS, VOTES, WAYS, CardSource
+from mapl.students.file.card_sources import (
+    COUNTS,
+    SCORES,
+    SUMS,
+    SUMS_OF_NUMBERS,
+    VOTES,
+    WAYS,
+    CardSource,
+    without_public_rows,
+)
 from mapl.students.moments.student import BLENDED, LINEAR
 from mapl.students.student import Student
 
 MOST_LISTED = 30
-TAUGHT = {LINEAR: "", BLENDED: " Beside the linear model stands a kernel that it taught on the public rows."}
+TAUGHT = {LINEAR: "", BLENDED: " Beside the linear model stands a kernel that it taught on the {rows}."}
 """What is said of students of sums that are not named here: that another model taught them."""
 
 
@@ -49,7 +58,7 @@ def model_card(
     source = _source(student, statement)
     sections = (
         ("", _title(student, statement, source)),
-        ("Intended use", INTENDED.format(what=_predicted(student), people=source.people)),
+        ("Intended use", INTENDED.format(what=_predicted(student), like=source.like, people=source.people)),
         ("Training data", _training(student, statement, source)),
         ("Privacy", _privacy(statement, plan)),
         ("Evaluation", _evaluation(evaluation, file)),
@@ -85,13 +94,15 @@ PROMISED = ("delta", "adjacency", "unit")
 
 
 def _source(student: Student, statement: Mapping[str, Any]) -> CardSource:
-    if StatedSums.of(statement) is not None:
-        return SUMS if student.number_range is None else SUMS_OF_NUMBERS
+    sums = StatedSums.of(statement)
+    if sums is not None:
+        source = SUMS if student.number_range is None else SUMS_OF_NUMBERS
+        return without_public_rows(source) if sums.products else source
     return SCORES if student.strategy == "soft" else VOTES if statement.get("cells") is None else COUNTS
 
 
 INTENDED = (
-    "Predicting {what} of rows that look like the public rows it was trained on. Predictions cost no further "
+    "Predicting {what} of rows that look like {like}. Predictions cost no further "
     "privacy, however many are made. It is not meant for decisions about a person without a human who looks at "
     "them, nor for learning anything about {people}."
 )
@@ -118,20 +129,20 @@ def _title(student: Student, statement: Mapping[str, Any], source: CardSource) -
 
 
 def _training(student: Student, statement: Mapping[str, Any], source: CardSource) -> str:
-    learned = f"{source.seen} {_learned(student, statement)} {WAYS.get(student.strategy, '')}".rstrip()
+    learned = f"{source.seen} {_learned(student, statement, source)} {WAYS.get(student.strategy, '')}".rstrip()
     return f"{learned}\n\nColumns: {_listed(student.columns)}."
 
 
-def _learned(student: Student, statement: Mapping[str, Any]) -> str:
+def _learned(student: Student, statement: Mapping[str, Any], source: CardSource) -> str:
     sums = StatedSums.of(statement)
     if sums is not None:
-        taught = TAUGHT.get(student.learner, " A linear model of all this taught it on the public rows.")
+        taught = TAUGHT.get(student.learner, " A linear model of all this taught it on the {rows}.")
         together = f"{student.n_labels} public rows tell what the sums do not: how columns go together."
         if sums.products:
             together = "There were no public rows; how columns go together was summed up as well."
         return (
             f"The sums are {sums.in_words}, {sums.entries:,} numbers in all, each of which got normal noise. "
-            f"{together}{taught}"
+            f"{together}{taught.format(rows=source.rows)}"
         )
     asked, abstained, cells = (statement.get(name) for name in ("queries", "abstained", "cells"))
     if cells is not None:

@@ -16,15 +16,29 @@ WAYS = {
 }
 
 
+UNLIKE_PUBLIC = "Rows that differ from the public ones (other years, places, instruments) may be predicted badly."
+UNLIKE_DECLARED = "Rows that differ from what the columns were declared to be may be predicted badly."
+
+
 @dataclass(frozen=True, slots=True)
 class CardSource:
-    """What a student learned from, in words."""
+    """What a student learned from, in words.
+
+    Parameters
+    ----------
+    like
+        What the rows should be like that it is asked about.
+    rows
+        What it was trained on, in two words.
+    """
 
     title: str
     taught: str
     people: str
     seen: str
     limits: tuple[str, ...]
+    like: str = "the public rows it was trained on"
+    rows: str = "public rows"
 
 
 VOTES = CardSource(
@@ -37,7 +51,7 @@ VOTES = CardSource(
         "It repeats what the teachers' majority says, mistakes and unfairness included, and the noise of the "
         "release adds mistakes of its own.",
         "Rare classes and small groups suffer most: few teachers agree on them. Look at them before use.",
-        "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
+        UNLIKE_PUBLIC,
         "Its probabilities describe the released labels, which are noisy; those of the true classes are higher.",
     ),
 )
@@ -52,7 +66,7 @@ SCORES = CardSource(
         "It repeats what the teachers' scores say together, mistakes and unfairness included, and the noise of the "
         "release adds mistakes of its own.",
         "Rare classes and small groups suffer most: few released values are about them. Look at them before use.",
-        "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
+        UNLIKE_PUBLIC,
         "Its probabilities are what was released of the teachers' scores, smoothed; check them on labelled rows.",
     ),
 )
@@ -70,7 +84,7 @@ COUNTS = CardSource(
         "counts adds mistakes of its own.",
         "Rare classes and small groups suffer most: their counts are small, and the noise is not. Look at them "
         "before use.",
-        "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
+        UNLIKE_PUBLIC,
         "Its probabilities describe noisy counts, not the true ones.",
     ),
 )
@@ -88,7 +102,7 @@ SUMS = CardSource(
         "mistakes of its own; weights.parquet tells by how much noise may have moved each column.",
         "Rare classes and small groups suffer most: they add little to a sum, and the noise is the same. Look at "
         "them before use.",
-        "Rows that differ from the public ones (other years, places, instruments) may be predicted badly.",
+        UNLIKE_PUBLIC,
         "Its probabilities are estimates from noisy sums; check them on labelled rows.",
     ),
 )
@@ -104,3 +118,16 @@ SUMS_OF_NUMBERS = replace(
         "labels far from all predictions counted as nearer ones.",
     ),
 )
+
+
+def without_public_rows(source: CardSource) -> CardSource:
+    """Return what is said of sums where nothing but the declared columns stood in for public rows."""
+    return replace(
+        source,
+        seen="Noisy sums over all private records, which were released under the privacy statement below, and "
+        "rows that were made up from what the columns were declared to be. No private row, label or true sum was "
+        "seen by this model, and none is in its file.",
+        limits=(*source.limits[:3], UNLIKE_DECLARED, *source.limits[4:]),
+        like="what its columns were declared to be",
+        rows="made-up rows",
+    )
