@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from mapl.bounds.lzcw21.margin import crowd
 from mapl.reproduce.crowds.teachers import best_cuts
-from mapl.reproduce.lzcw21.vote_class import classes_of_dimension_one, most_shattered, nearly_all_pairs, votes_of
+from mapl.reproduce.lzcw21.vote_class import (
+    IN_THE_PLANE,
+    classes_of_dimension_one,
+    half_planes,
+    most_shattered,
+    nearly_all_pairs,
+    votes_of,
+)
 from mapl.reproduce.lzcw21.vote_students import LETTERS, CrowdOfRules, as_votes_of_all, fit
 from mapl.reproduce.worlds import FewRules, ThresholdWorld, voting_fails, voting_wins
 
@@ -33,6 +42,26 @@ def test_votes_of_two_shatter_five_points_where_d_is_two() -> None:
     # Without the set of three the votes miss all five points: the counterexample hangs on it.
     fewer = FewRules(tuple(rule for rule in rules.rules if sum(rule) < 3))
     assert votes_of(fewer, 2).vc == 4
+
+
+def test_votes_of_three_half_planes_shatter_ten_points() -> None:
+    x, y = np.array(IN_THE_PLANE).T
+    for a, b, c in combinations(range(10), 3):  # no three on a line, so that turning an edge moves two points alone
+        assert (x[b] - x[a]) * (y[c] - y[a]) != (y[b] - y[a]) * (x[c] - x[a])
+    rules = np.array(half_planes(IN_THE_PLANE).rules)
+    assert len(rules) == 10**2 - 10 + 2  # all that lines can do to ten points
+    signs = 2.0 * rules - 1
+    for each in signs:  # a plane that says so, with room to both sides
+        rows = -each[:, None] * np.column_stack([x, y, np.ones(10)])
+        assert linprog(np.zeros(3), rows, -np.ones(10), bounds=(None, None)).status == 0
+    assert dimension([frozenset(np.flatnonzero(rule)) for rule in rules], 10) == 3
+    votes = {tuple(each) for i, first in enumerate(signs) for each in _majorities(first, signs[i:], signs)}
+    assert len(votes) == 2**10
+
+
+def _majorities(first: Any, second: Any, third: Any) -> Any:
+    """Return the signs of all votes of one rule with two others."""
+    return np.unique(np.sign(first + second[:, None] + third[None]).reshape(-1, len(first)), axis=0).tolist()
 
 
 def test_no_class_of_dimension_one_is_smaller_a_counterexample() -> None:

@@ -158,8 +158,8 @@ def theorem_13(
 
     Printed as 4T/m + 5(K d + ln(4/beta))/m. Derived: 2r + 2 sqrt(2 r c) + 4c <= 4r + 5c with r = T/m and
     c = (K ln G(2m) + ln(4/beta))/m, as votes of K classifiers label 2m rows in at most G(2m)^K ways. The printed
-    form drops the logarithm, and VC(Vote_K) <= K d is false: votes of two may have 5 where d is 2
-    (docs/bounds.md section 6.4), and the order K d log K is attained (Eisenstat and Angluin 2007).
+    form drops the logarithm, and VC(Vote_K) <= K d is false: votes of three half-planes have 10 (docs/bounds.md
+    section 6.4), and the order K d log K is attained (Eisenstat and Angluin 2007).
     """
     check_letters(m=m, nu=nu, margin=margin, vc=vc, epsilon=epsilon, delta=delta, beta=beta)
     found = crowd(m, nu, margin, epsilon=epsilon, delta=delta, beta=beta)
