@@ -53,7 +53,7 @@ def test_rows() -> None:
     made = PrivateClassifier(classes=("no", "yes"), epsilon=20.0, n_teachers=2, n_jobs=1)
     public = pd.DataFrame({"a": np.arange(20.0)})
     said = refusal(made, public.assign(b=1.0, c=2.0), ["no", "yes"] * 10, public=public)
-    assert "give it with y or groups=ids" in said
+    assert "give with y or groups=ids" in said
     assert OPTION.search(said) is None
     made = made.set_params(adjacency="labels")
     said = refusal(made, np.ones((4, 1)), ["no", "yes"] * 2)
