@@ -341,6 +341,7 @@ def test_a_table_of_no_rows_is_a_table(tmp_path: Path) -> None:
 
 
 def test_bad_files(tmp_path: Path) -> None:
+    (tmp_path / "t.xlsx").write_bytes(b"PK")
     with pytest.raises(
         InvalidData, match=r"\.csv, \.csv\.gz, \.tsv, \.tsv\.gz, \.jsonl, .*, \.parquet, .* or \.ipc"
     ):
