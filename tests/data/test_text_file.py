@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from mapl.data import Column, Schema, draft_schema, read_table
+from mapl.data.reading import public_csv
 from mapl.data.reading.csv_rows import TornLines
 from mapl.data.reading.text_file import SEPARATORS
 from mapl.data.sources.source import source_of
@@ -79,6 +80,22 @@ def test_codes_with_zeros_in_front_are_categories_in_every_form(tmp_path: Path, 
     assert [column.kind for column in schema.columns] == ["category", "number"]
     private = read_table(written(tmp_path, name, rows, header), what="private rows", schema=schema)
     assert private.column("code").to_pylist() == held.column("code").to_pylist()
+
+
+@pytest.mark.parametrize("name", SEPARATORS)
+def test_public_text_of_several_blocks_is_read_as_that_of_one(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what is larger than two gigabytes has several, which is a smaller number here."""
+    header = ["whole", "later 1.5", "later words", "code", "note"]
+    rows = [[str(i), str(i), str(i), str(i + 1), "a\r\nb" * 7] for i in range(90)]
+    rows += [[str(i), f"{i}.5", "none", f"{i:05}", ""] for i in range(90)]
+    path = written(tmp_path, name, rows, header)
+    expected = read_table(path, what="public rows")
+    kinds = [str(kind) for kind in expected.schema.types]
+    assert kinds == ["int64", "double", "string", "large_string", "string"]
+    monkeypatch.setattr(public_csv, "LARGEST_BLOCK", 1 << 10)
+    assert read_table(path, what="public rows").equals(expected)
 
 
 def test_a_folder_takes_all_forms(tmp_path: Path) -> None:

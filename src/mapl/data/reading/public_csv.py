@@ -45,9 +45,8 @@ def read_public_csv(
         try:
             table = _parse(text, delimiter, header, skip, types)
             break
-        except (
-            pa.ArrowInvalid
-        ) as failure:  # the first guess of a column failed: it is tried as numbers, then as text
+        except pa.ArrowInvalid as failure:
+            # A column whose cells are not what the first of them look like is tried as numbers, and then as text.
             name = _failing_column(failure, header)
             if name is None or types.get(name) == pa.string():
                 raise _unreadable(path, failure) from None
