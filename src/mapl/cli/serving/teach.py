@@ -31,9 +31,8 @@ from mapl.cli.options.votes import (
 )
 from mapl.data.tables.classes import Classes
 from mapl.planning import Agreement
-from mapl.release.statement.promise import promise_of
 from mapl.release.statement.statement import to_json
-from mapl.types import RECORD, Budget
+from mapl.types import Budget
 
 if TYPE_CHECKING:
     from mapl.pipeline.online.teach import TaughtRun
@@ -154,10 +153,8 @@ def table(taught: TaughtRun, folder: Path) -> Table:
     shown.add_row(
         "epsilon planned", f"{plan.budget.epsilon:g} at delta {plan.budget.delta:g}, for all answers together"
     )
-    unit = None if plan.unit == RECORD else plan.unit
-    promise = promise_of(plan.adjacency, unit)  # type: ignore[arg-type]  # the promise checks it
-    shown.add_row("adjacency", promise.adjacency)
-    shown.add_row("unit", promise.unit)
+    shown.add_row("adjacency", taught.promise.adjacency)
+    shown.add_row("unit", taught.promise.unit)
     shown.add_row("columns", f"{taught.columns}; {HOW_TO_CHANGE}")
     shown.add_row("why", taught.why)
     shown.add_row("mechanism", stage.mechanism)

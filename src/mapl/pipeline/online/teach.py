@@ -41,6 +41,7 @@ from mapl.planning.plan import Plan, plain
 from mapl.release.files.write_once import write_once
 from mapl.release.ledger.limits import Limits
 from mapl.release.ledger.sqlite import SqliteLedger
+from mapl.release.statement.promise import Promise
 from mapl.teachers import Learner, fit_teachers
 from mapl.teachers.learners.estimator import EstimatorLearner
 from mapl.teachers.panel.keeping import Keeping
@@ -59,6 +60,7 @@ class TaughtRun:
     why: str
     columns: str
     """How many columns of each kind the teachers learned from."""
+    promise: Promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,8 @@ def teach(
         _publish(folder, plan, case.declared.schema, dict(prepared.settings))
         write_owner_check(folder, tables.private, case.declared, look)
         folder.finish()
-    return TaughtRun(plan, ready.learner.name, ready.form.name, plan.why, describe_kinds(case.declared.schema))
+    columns, promise = describe_kinds(case.declared.schema), ready.planned.promise
+    return TaughtRun(plan, ready.learner.name, ready.form.name, plan.why, columns, promise)
 
 
 def prepare_panel(

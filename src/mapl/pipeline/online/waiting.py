@@ -48,9 +48,8 @@ class WaitingTeachers(Silent):
         """
         ready = prepare_answerers(case, request, learners, watch)
         planned, learner = ready.planned, ready.teaching.learner
-        assert (
-            planned.choice is not None
-        )  # only an estimate of the error, of which there is none here, leaves it open
+        # Only an estimate of the error leaves the choice open, and there is none here.
+        assert planned.choice is not None
         plan, mechanism = planned.plan, planned.choice.mechanism
         sharded = assign_shards(case.private(), case.key, plan.n_teachers, planned.request.adjacency)
         n_classes, limit = len(case.declared.classes), learners.time_limit
