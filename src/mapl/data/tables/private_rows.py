@@ -16,6 +16,9 @@ from mapl.types import Labels, Silent, Words
 
 COINS_AT_ONCE = 1 << 14
 
+MOST_ROOM = 512 << 20
+"""So many bytes are kept beside rows at most: what would take more is soon made anew."""
+
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PrivateRows(Silent):
@@ -35,7 +38,7 @@ class PrivateRows(Silent):
 
     _rows: Rows
     _forget: Callable[[], None] | None = None
-    _room: int = 512 << 20
+    _room: int = MOST_ROOM
 
     def __len__(self) -> int:
         return n_rows(self._rows)

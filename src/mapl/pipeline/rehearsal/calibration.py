@@ -21,7 +21,7 @@ from mapl.data.encoding.choice import for_teachers, make_shared_encoder
 from mapl.data.moments.contributions import Contribution, Crowd
 from mapl.data.moments.row_map import RowMap, Vectors
 from mapl.data.tables.classes import Classes
-from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.tables.private_rows import MOST_ROOM, PrivateRows
 from mapl.data.tables.rows import Rows
 from mapl.data.tables.table import PrivateTable
 from mapl.data.units.shards import Sharded, ShardKey, Shards
@@ -34,7 +34,7 @@ from mapl.pipeline.request import Request
 from mapl.pipeline.runs.fingerprint import fingerprint
 from mapl.pipeline.runs.inputs import declare
 from mapl.pipeline.runs.owner.look import OwnerLook
-from mapl.pipeline.runs.private_input import MOST_ROOM, read_private
+from mapl.pipeline.runs.private_input import read_private
 from mapl.pipeline.sums.moments_plan import plan_moments
 from mapl.pipeline.sums.summing import follow_rounds
 from mapl.planning.costs.reckoning import MeasuredRates

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from mapl.data.sources.source import Address, source_of
 from mapl.data.sources.spool import Spool
-from mapl.data.tables.private_rows import PrivateRows
+from mapl.data.tables.private_rows import MOST_ROOM, PrivateRows
 from mapl.data.tables.rows import Rows, column
 from mapl.data.tables.table import PrivateTable, fill_labels, is_known, leave_out_unowned, private_table
 from mapl.data.units.identities import Identities
@@ -23,9 +23,6 @@ from mapl.pipeline.runs.owner.look import OwnerLook
 SHARE_KEPT = 0.25
 """How much of the memory allowed a table may take before it goes to scratch files, and what is kept beside it while
 it does not; work needs the rest."""
-
-MOST_ROOM = 512 << 20
-"""So many bytes are kept beside a table at most: what would take more is soon made anew."""
 
 
 def room_beside(memory: int) -> int:
